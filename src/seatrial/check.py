@@ -13,6 +13,7 @@ from seatrial.evidence.causes import without_covered
 from seatrial.evidence.compare.engine_differences import Seen, contrasts, not_contrasted
 from seatrial.evidence.compare.engine_outcomes import standings
 from seatrial.evidence.compare.inputs import Side, comparison
+from seatrial.evidence.hidden import with_hidden
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.model.engine import EngineId
@@ -21,25 +22,21 @@ from seatrial.model.finding import Finding, Reviewed, Rule, agreed, hazard
 from seatrial.model.release import Case
 from seatrial.model.resource import Place
 from seatrial.model.result import Difference, Played, Result
-from seatrial.model.timeline import Rehearsal, Schedule
+from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
 from seatrial.plan.plan import Plan
 from seatrial.plan.plans import CheckOptions, plans
 from seatrial.play import stored
 from seatrial.play.other_version import other_version
-from seatrial.play.rehearse import Heard, rehearse, rehearse_again
+from seatrial.play.rehearse import Heard, rehearse
 from seatrial.rules import all_invariants, all_rules
 from seatrial.sources import MANIFESTS, TRIAL, InputKind, git, kind_of, line_at
 from seatrial.sources.places import place_of
 
-LAZY: Schedule = "lazy"
-EAGER: Schedule = "eager"
-BOUNDS = (LAZY, EAGER)
-"""The two schedules that bound all others. The lazy one comes first: it shows more."""
 AT_ONCE = 4
 
 
 def check(options: CheckOptions, progress: Callable[[str], None] = lambda said: None) -> Result:
-    """Rehearse every case with every engine under both schedules, and apply rules and invariants to the timelines."""
+    """Rehearse every case with every engine under every schedule, and apply rules and invariants to the timelines."""
     if not options.compare:
         return _checked(options, progress).result
     kind = _comparable(options)
@@ -105,9 +102,8 @@ def _judged(seen: list[Seen], line: Callable[[Place], str | None]) -> Result:
 
 def findings(seen: Sequence[Seen], rules: Sequence[Rule]) -> list[Finding]:
     """What these rules find in rehearsals, and the breaches of invariants that they do not explain."""
-    schedules = {one.rehearsal.engine: len(BOUNDS) for one in seen}
     reviewed = [_reviewed(one.rehearsal, one.case, rules) for one in seen]
-    return list(_one_for_all_cases(agreed(_findings(reviewed), schedules)))
+    return list(_one_for_all_cases(agreed(_findings(_trials(reviewed)))))
 
 
 def _played(planned: list[Plan], progress: Callable[[str], None]) -> Iterator[tuple[Case, Rehearsal]]:
@@ -115,12 +111,11 @@ def _played(planned: list[Plan], progress: Callable[[str], None]) -> Iterator[tu
 
     def play(plan: Plan) -> list[Rehearsal]:
         heard = Heard()
-        said = f"rehearse {plan.case.name or 'the release'} with {plan.engine.name}"
-        progress(f"{said}, {LAZY}")
-        lazy = rehearse(plan, LAZY, keeps=heard)
-        progress(f"{said}, {EAGER}")
-        eager = rehearse_again(plan, EAGER, heard)
-        return [_compared(lazy, plan), _compared(eager, plan)]
+        rehearsals = []
+        for schedule in SCHEDULES:
+            progress(f"rehearse {plan.case.name or 'the release'} with {plan.engine.name}, {schedule}")
+            rehearsals.append(_compared(rehearse(plan, schedule, heard=heard), plan))
+        return rehearsals
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="rehearsal") as pool:
         for plan, rehearsals in zip(planned, pool.map(play, planned), strict=True):
@@ -139,17 +134,19 @@ def _compared(rehearsal: Rehearsal, plan: Plan) -> Rehearsal:
 
 def _bound(rehearsal: Rehearsal) -> int:
     """The order of schedules in a check; a seeded one comes last."""
-    return BOUNDS.index(rehearsal.schedule) if rehearsal.schedule in BOUNDS else len(BOUNDS)
+    return SCHEDULES.index(rehearsal.schedule) if rehearsal.schedule in SCHEDULES else len(SCHEDULES)
 
 
 def _unbounded(seen: list[Seen]) -> Iterator[str]:
-    """Which schedules are not stored: without both nothing is certain."""
+    """Which schedules are not stored: without all of them nothing is certain."""
     given: dict[EngineId, set[Schedule]] = {}
     for one in seen:
         given.setdefault(one.rehearsal.engine, set()).add(one.rehearsal.schedule)
     for engine, schedules in given.items():
-        if lacking := [bound for bound in BOUNDS if bound not in schedules]:
-            yield f"{engine}: no rehearsal of the {' and the '.join(lacking)} schedule given, so no finding is `will`"
+        if lacking := [schedule for schedule in SCHEDULES if schedule not in schedules]:
+            without = "`will` or `likely`" if ORDINARY in lacking else "`will`"
+            named = " and the ".join(lacking)
+            yield f"{engine}: no rehearsal of the {named} schedule given, so no finding is {without}"
 
 
 def _reviewed(rehearsal: Rehearsal, case: Case, rules: Sequence[Rule]) -> Reviewed:
@@ -158,10 +155,11 @@ def _reviewed(rehearsal: Rehearsal, case: Case, rules: Sequence[Rule]) -> Review
     return Reviewed(rehearsal, case, without_covered(named, rehearsal, rules))
 
 
-def _findings(reviewed: list[Reviewed]) -> Iterator[Finding]:
+def _findings(trials: list[list[Reviewed]]) -> Iterator[Finding]:
     """What the rules found, and the breaches of invariants that none of it explains."""
+    reviewed = [one for trial in trials for one in trial]
     yield from (finding for one in reviewed for finding in one.findings)
-    for trial in map(_beside(reviewed), _trials(reviewed)):
+    for trial in map(_beside(reviewed), trials):
         for invariant in all_invariants():
             yield from (replace(finding, case=trial[0].case.name) for finding in invariant.check(trial))
 
@@ -187,7 +185,7 @@ def _trials(reviewed: list[Reviewed]) -> list[list[Reviewed]]:
             last.append(one)
         else:
             trials.append([one])
-    return trials
+    return [list(with_hidden(trial)) for trial in trials]
 
 
 def _one_for_all_cases(findings: list[Finding]) -> Iterator[Finding]:

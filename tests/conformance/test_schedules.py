@@ -1,4 +1,4 @@
-"""The real Helm under both schedules: controllers run only for what it waits for, and a hang is detected."""
+"""The real Helm under every schedule: controllers run only for what it waits for, and a hang is detected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seatrial.engines.engine import PlannedStep
 from seatrial.helm import sdk as helmsdk
 from seatrial.model.engine import EngineId
 from seatrial.model.release import Case
-from seatrial.model.timeline import Rehearsal, Schedule, StepResult
+from seatrial.model.timeline import SCHEDULES, Rehearsal, Schedule, StepResult
 from seatrial.model.trial import Step
 from seatrial.plan.plan import Plan
 from seatrial.play.over_http import DOUBT_SECONDS
@@ -53,7 +53,6 @@ spec:
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 """
 WIDGET = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: blue}\nspec: {size: SIZE}\n"
-SCHEDULES: tuple[Schedule, ...] = ("eager", "lazy")
 
 
 def installs(folder: Path, *flags: str, **templates: str) -> PlannedStep[HelmAct]:

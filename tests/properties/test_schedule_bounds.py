@@ -1,4 +1,4 @@
-"""The same release gives the same timeline in every process, and the two schedules bound all others."""
+"""The same release gives the same timeline in every process, and two schedules bound all others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from seatrial.play.rehearse import rehearse
 
 PROGRAM = """
 from test_schedule_bounds import release, played, lines
-for schedule in ("eager", "lazy", "seeded"):
+for schedule in ("ordinary", "lazy", "eager", "seeded"):
     print("\\n".join(lines(played(release("abc"), schedule, seed=3))))
 """
 
@@ -59,6 +59,18 @@ def lines(rehearsal: Rehearsal) -> list[str]:
     return [f"{e.index} {e.actor} {e.verb} {e.object} {e.effect} {e.message} {e.cause}" for e in rehearsal.timeline]
 
 
+def done(rehearsal: Rehearsal) -> list[set[tuple[str, str, str]]]:
+    """What controllers had done before each object that kubectl applied: kind, beginning of the name, and verb."""
+    found: list[set[tuple[str, str, str]]] = []
+    so_far: set[tuple[str, str, str]] = set()
+    for event in rehearsal.of_step(0):
+        if event.actor == "kubectl":
+            found.append(set(so_far))
+        elif event.effect != "said":
+            so_far.add((event.object.kind, event.object.name.partition("-")[0], event.verb))
+    return found
+
+
 def is_clean(rehearsal: Rehearsal) -> bool:
     return all(step.outcome == "ok" for step in rehearsal.steps) and not any(
         event.effect in ("said", "refused") for event in rehearsal.timeline
@@ -81,6 +93,25 @@ def test_the_timeline_does_not_depend_on_the_hash_seed() -> None:
 def test_what_is_clean_under_both_schedules_is_clean_under_every_seed(objects: list[Body], seed: int) -> None:
     if is_clean(played(objects, "lazy")) and is_clean(played(objects, "eager")):
         assert is_clean(played(objects, "seeded", seed))
+        assert is_clean(played(objects, "ordinary"))
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(st.permutations(release("ab")))
+def test_an_ordinary_cluster_does_no_less_than_a_slow_one_and_no_more_than_a_fast_one(objects: list[Body]) -> None:
+    slow, ordinary, fast = (done(played(objects, schedule)) for schedule in ("lazy", "ordinary", "eager"))
+    assert len(slow) == len(ordinary) == len(fast) == len(objects)
+    for less, between, more in zip(slow, ordinary, fast, strict=True):
+        assert less <= between <= more
+
+
+def test_an_ordinary_cluster_creates_pods_at_once_and_starts_none() -> None:
+    """The ReplicaSet and its pods take milliseconds; a node takes seconds, and nothing waits for them."""
+    objects = [*release("a"), {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "last"}}]
+    before_last = {(kind, verb) for kind, _, verb in done(played(objects, "ordinary"))[-1]}
+    assert {("ReplicaSet", "create"), ("Pod", "create")} <= before_last
+    assert ("Pod", "update") not in before_last
+    assert ("Pod", "update") in {(kind, verb) for kind, _, verb in done(played(objects, "eager"))[-1]}
 
 
 def test_without_waits_lazy_alone_is_not_a_bound() -> None:

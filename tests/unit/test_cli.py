@@ -292,7 +292,7 @@ def test_manifests_from_standard_input_are_applied_twice(monkeypatch: pytest.Mon
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CONFIG.encode())))
     assert main(["check", "-"]) == 0
     assert capsys.readouterr().out.startswith("""\
-kubectl@1.34, lazy and eager schedules
+kubectl@1.34, ordinary, lazy and eager schedules
   1  apply  -  ok  1 created
   2  apply  -  ok
 """)

@@ -12,9 +12,9 @@ from seatrial.model.finding import Certainty, Damage
 @pytest.mark.parametrize(
     ("text", "threshold"),
     [
-        ("", Threshold("will", "failed-deploy")),
+        ("", Threshold("likely", "failed-deploy")),
         ("may", Threshold("may", "failed-deploy")),
-        ("outage", Threshold("will", "outage")),
+        ("outage", Threshold("likely", "outage")),
         ("will:nuisance", Threshold("will", "nuisance")),
         ("data-loss:may", Threshold("may", "data-loss")),
     ],
@@ -31,7 +31,7 @@ def test_the_threshold_takes_a_certainty_a_damage_or_both(text: str, threshold: 
         (
             "42",
             "--fail-on 42: '42' is not a certainty or a damage; "
-            "it takes will, may, data-loss, outage, failed-deploy, nuisance, or two of them as will:outage",
+            "it takes will, likely, may, data-loss, outage, failed-deploy, nuisance, or two of them as will:outage",
         ),
     ],
 )

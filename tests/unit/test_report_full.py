@@ -142,7 +142,8 @@ def test_a_race_is_explained() -> None:
     assert text.startswith("release-to-hook-flip (ST201) may, outage: ")
     assert (
         """\
-   = may: a race: it happens on a slow cluster (lazy schedule), not on a fast one (eager schedule)
+   = may: a race: it happens on a slow cluster (lazy schedule), not on an ordinary one or a very
+     fast one (eager schedule)
 """
         in text
     )

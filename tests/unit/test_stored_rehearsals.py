@@ -14,7 +14,7 @@ from seatrial.cli import main
 from seatrial.model.finding import Finding
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
-from seatrial.model.timeline import Event, Schedule
+from seatrial.model.timeline import SCHEDULES, Event, Schedule
 from seatrial.plan.plans import CheckOptions
 from seatrial.play import stored
 from seatrial.report import full
@@ -111,8 +111,8 @@ def test_a_rehearsal_is_read_back_as_it_was_written(engine: str) -> None:
 
 
 def test_checking_the_stored_schedules_reports_what_a_check_reports() -> None:
-    lazy, eager = store(UPGRADE, "lazy"), store(UPGRADE, "eager")
-    live, again = check(UPGRADE), check_stored((eager, lazy))
+    stored = [store(UPGRADE, schedule) for schedule in reversed(SCHEDULES)]
+    live, again = check(UPGRADE), check_stored(stored)
 
     def plain(findings: tuple[Finding, ...]) -> list[Finding]:
         return [replace(finding, pointers=()) for finding in findings if not finding.case]
@@ -138,10 +138,11 @@ def test_places_need_no_file_of_the_user() -> None:
 
 
 def test_one_schedule_alone_makes_nothing_certain() -> None:
-    result = check_stored((store(UPGRADE, "lazy"),))
+    result = check_stored((store(UPGRADE, "ordinary"),))
     assert "release-to-hook-flip (ST201)" in full.render(result, Page())
-    assert {finding.certainty for finding in result.findings} == {"may"}
-    assert result.notes == ("helm@4.2.3: no rehearsal of the eager schedule given, so no finding is `will`",)
+    assert {finding.certainty for finding in result.findings} == {"likely"}
+    without = "helm@4.2.3: no rehearsal of the lazy and the eager schedule given, so no finding is `will`"
+    assert result.notes == (without,)
 
 
 def test_the_state_before_an_event_is_kept_if_the_previous_event_left_another() -> None:
@@ -188,11 +189,12 @@ def test_a_file_with_fewer_releases_than_steps_is_refused(capsys: pytest.Capture
 
 
 def test_the_command_line_stores_and_checks_in_every_format(capsys: pytest.CaptureFixture[str]) -> None:
-    for schedule in ("lazy", "eager"):
+    for schedule in SCHEDULES:
         main(["run", "v2", "--from", "v1", "--schedule", schedule, "-o", "json"])
         Path(f"{schedule}.json").write_text(capsys.readouterr().out)
+    given = [word for schedule in SCHEDULES for word in ("--rehearsal", f"{schedule}.json")]
     for output in ("full", "concise", "json"):
-        assert main(["check", "--rehearsal", "lazy.json", "--rehearsal", "eager.json", "-o", output]) == 1
+        assert main(["check", *given, "-o", output]) == 1
         assert "release-to-hook-flip" in capsys.readouterr().out
 
 

@@ -33,29 +33,31 @@ def check(
 
     Without --from: install, upgrade to the same chart, uninstall (for other engines their equivalents, e.g. up, up,
     destroy). With --from OLD: install OLD, upgrade, upgrade again, roll back, uninstall, reinstall; a release that is
-    already deployed is not installed first. Every trial runs twice, on a fast cluster and on a slow one. Each
-    ci/*-values.yaml of a chart is rehearsed as well.
+    already deployed is not installed first. Every trial runs on an ordinary cluster, on a slow one and on a
+    fast one. Each ci/*-values.yaml of a chart is rehearsed as well.
 
     Exit codes: 0 no finding reaches --fail-on, 1 a finding does, 2 the check failed (arguments, a template that does
     not render, a missing tool), 3 nothing of the input could be rehearsed. What was not rehearsed is on the first
-    lines of the report. A step that fails or hangs is always a finding: step-fails (ST001) if no rule explains it. It
-    is a will if the step fails on the fast cluster and on the slow one.
+    lines of the report. A step that fails or hangs is always a finding: step-fails (ST001) if no rule explains it.
+
+    Certainty: will happens on every cluster, likely on an ordinary one (pods, volumes and operators take seconds, the
+    control plane takes milliseconds), may only on a very slow or a very fast one, or if a fact is not known.
 
     Parameters
     ----------
     output
         Format of the report.
     fail_on
-        Least severe finding that exits 1: a certainty (will, may), a damage (data-loss, outage, failed-deploy,
-        nuisance), or both, as in may:outage (default: will:failed-deploy).
+        Least severe finding that exits 1: a certainty (will, likely, may), a damage (data-loss, outage, failed-deploy,
+        nuisance), or both, as in may:outage (default: likely:failed-deploy).
     exit_zero
         Exit 0 whatever is found.
     compare
         Rehearse OLD (same kind of input, or git:REF) with the same trial, and report which findings and dependencies
         are gone, new and unchanged.
     rehearsal
-        Check a rehearsal that `seatrial run -o json` stored, without rehearsing anything. Repeatable: give the lazy and
-        the eager schedule of each engine.
+        Check a rehearsal that `seatrial run -o json` stored, without rehearsing anything. Repeatable: give the
+        ordinary, the lazy and the eager schedule of each engine.
     """
     from msgspec.structs import replace
 

@@ -21,7 +21,7 @@ from seatrial.model.timeline import Schedule
 def run(
     *inputs: Inputs,
     release: ReleaseFlags = NO_FLAGS,
-    schedule: Annotated[Schedule, flag("--schedule", group=REHEARSAL, value="NAME")] = "eager",
+    schedule: Annotated[Schedule, flag("--schedule", group=REHEARSAL, value="NAME")] = "ordinary",
     seed: Annotated[int, flag("--seed", group=REHEARSAL, value="NUMBER")] = 0,
     output: Annotated[Literal["full", "json"], flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
     display: OutputFlags = DEFAULT_OUTPUT,
@@ -35,8 +35,9 @@ def run(
     Parameters
     ----------
     schedule
-        Speed of the cluster: eager (objects become ready at once), lazy (objects become ready only when the engine
-        waits for them) or seeded (a random order in between).
+        Speed of the cluster: ordinary (the control plane needs milliseconds; pods, volumes and operators need seconds,
+        which pass only when the engine waits), lazy (objects become ready only when the engine waits for them), eager
+        (objects become ready at once) or seeded (a random order in between).
     seed
         Number of the seeded schedule.
     output

@@ -49,7 +49,8 @@ def serve(
     kube_version
         Kubernetes version of the cluster.
     schedule
-        Speed of the cluster: eager (objects become ready at once) or lazy (only when a client waits for them).
+        Speed of the cluster: eager (objects become ready at once), ordinary (pods, volumes and operators only when a
+        client waits) or lazy (only what a client waits for).
     assume
         Manifests of objects that exist from the start. Repeatable.
     verbose

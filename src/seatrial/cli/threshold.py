@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import get_args
 
 from msgspec import Struct
 
 from seatrial.model.errors import CannotContinue
-from seatrial.model.finding import DAMAGES, Certainty, Damage, Finding
+from seatrial.model.finding import CERTAINTIES, DAMAGES, Certainty, Damage, Finding
 from seatrial.model.result import Result
-
-CERTAINTIES: tuple[Certainty, ...] = get_args(Certainty)
 
 
 class Threshold(Struct, frozen=True):
-    certainty: Certainty = "will"
+    certainty: Certainty = "likely"
     damage: Damage = "failed-deploy"
 
 

@@ -119,13 +119,17 @@ class Cluster:
     def awaits(self, targets: Iterable[Ref], *, rarely: bool = False) -> None:
         """A client waits for these objects: a slow cluster runs controllers for them, and for nothing else.
 
-        A client that polls `rarely` also gives time to objects that only wait for time.
+        On an ordinary cluster seconds pass if they need them, and all controllers run. A client that polls `rarely`
+        also gives time to objects that only wait for time.
         """
         awaited = tuple(targets)
         with self.lock:
             if self.schedule == "eager":
                 return
             self.recorder.fence()
+            if self.schedule == "ordinary":
+                self._pass_seconds(awaited)
+                return
             self.controllers.run_for(awaited)
             if rarely:
                 self._run_idle(lambda: self.controllers.run_for(awaited))
@@ -139,7 +143,7 @@ class Cluster:
         with self.lock:
             self.recorder.fence()
             overdue = self.controllers.outwait(awaited, seconds, self._note_deadline)
-            if self.schedule == "eager":
+            if self.schedule in ("eager", "ordinary"):
                 self.controllers.run()
             self.awaits(awaited)
             return overdue
@@ -150,6 +154,12 @@ class Cluster:
             self.recorder.fence()
             self.controllers.run()
             self._run_idle(self.controllers.run)
+
+    def _pass_seconds(self, awaited: tuple[Ref, ...]) -> None:
+        """Run all controllers, unless the awaited objects are ready and no controller is to act for them."""
+        controllers = self.controllers
+        if not all(map(controllers.is_ready, awaited)) or controllers.needs_seconds(awaited):
+            controllers.run()
 
     def _run_idle(self, run: Callable[[], None]) -> None:
         self._idle = True
@@ -225,6 +235,8 @@ class Cluster:
             reply = replace(reply, warnings=(*reply.warnings, *self.warnings))
         if self.schedule == "eager":
             self.controllers.run()
+        elif self.schedule == "ordinary":
+            self.controllers.run_quick()
         elif self.schedule == "seeded":
             self.controllers.run_some(self._dice)
         return reply

@@ -154,6 +154,8 @@ class Controllers:
         self._view = view
         self._execute = execute
         self._queue: dict[Ref, int | None] = {}
+        self._fresh: set[Ref] = set()
+        """Queued since the quick controllers last ran. Whether one is quick only changes with its object."""
         self._readers: dict[Read, set[Ref]] = {}
         self._reads: dict[Ref, set[Read]] = {}
         self.indexes = Indexes()
@@ -167,19 +169,26 @@ class Controllers:
         self.indexes.changed(ref, before, after, kind)
         self.clock.note(ref, before, after)
         if kind is not None and after is not None:
-            self._queue.setdefault(ref, cause)
+            self._enqueue(ref, cause)
         for read in _reads_of(ref, before, after):
             for reader in sorted(self._readers.get(read, ())):
-                self._queue.setdefault(reader, cause)
+                self._enqueue(reader, cause)
 
     def rest(self) -> None:
         """All controllers are idle: enqueue those that wait for that."""
         for reader in sorted(self._readers.get(IDLE, ())):
-            self._queue.setdefault(reader, None)
+            self._enqueue(reader, None)
 
     def learn(self, kinds: Iterable[Kind]) -> None:
         """Add kinds of an operator that a trial describes."""
         self._kinds.update({(kind.group, kind.kind): kind for kind in kinds})
+
+    def is_ready(self, ref: Ref) -> bool:
+        """Whether an object is there to stay and as its kind says that it is ready, whatever an engine believes."""
+        body, kind = self._store.get(ref), self._kinds.get((ref.group, ref.kind))
+        if body is None or is_terminating(body):
+            return False
+        return kind is None or kind.ready is None or kind.ready(body)
 
     def knows(self, kind: str, group: str) -> bool:
         """Whether this kind is modelled (possibly as inert)."""
@@ -187,11 +196,11 @@ class Controllers:
 
     def orphaned(self, uid: str, cause: int | None) -> None:
         """The owner with this uid is gone or terminating: its dependents are garbage, or will be."""
-        self._queue.setdefault(Ref(GARBAGE, "", uid), cause)
+        self._enqueue(Ref(GARBAGE, "", uid), cause)
 
     def served_changed(self, group: str, kind: str, cause: int | None) -> None:
         for reader in sorted(self._readers.get(("served", group, kind), ())):
-            self._queue.setdefault(reader, cause)
+            self._enqueue(reader, cause)
 
     @property
     def idle(self) -> bool:
@@ -202,6 +211,19 @@ class Controllers:
         while self._queue and not self.gave_up:
             self._round(lambda ref: True)
 
+    def run_quick(self) -> None:
+        """Run the controllers that need milliseconds, until none of them is queued."""
+        while self._fresh and not self.gave_up:
+            fresh, self._fresh = sorted(self._fresh), set()
+            for ref in fresh:
+                if ref in self._queue and self._is_quick(ref) and self._may_move():
+                    self._move(ref)
+
+    def needs_seconds(self, targets: Iterable[Ref]) -> bool:
+        """Whether a controller that needs seconds is queued for `targets`, for what they own or for what they need."""
+        scope = self._scope(targets)
+        return any(scope.has(ref) and not self._is_quick(ref) for ref in sorted(self._queue))
+
     def run_some(self, dice: random.Random) -> None:
         """Run randomly chosen controllers, and stop at random."""
         while self._queue and dice.random() < 0.7 and self._may_move():
@@ -209,9 +231,7 @@ class Controllers:
 
     def run_for(self, targets: Iterable[Ref]) -> None:
         """Run only the controllers of `targets`, of what they own and of what they need, until none is queued."""
-        scope = WaitScope(self._store, self._reads, self.indexes)
-        for target in targets:
-            scope.add(target)
+        scope = self._scope(targets)
         while self._round(scope.has, scope.grow) and not self.gave_up:
             pass
 
@@ -232,7 +252,7 @@ class Controllers:
         for ref, found in overdue:
             cause = passed(ref, found)
             self._act(found.acts, self._kinds[ref.group, ref.kind], cause, self._view())
-            self._queue.setdefault(ref, cause)
+            self._enqueue(ref, cause)
         return {ref: first for ref, _ in overdue}
 
     def _timed(self, refs: Iterable[Ref]) -> list[Ref]:
@@ -245,8 +265,7 @@ class Controllers:
 
     def missing_for(self, ref: Ref) -> set[Ref]:
         """Objects that were read on behalf of `ref` and that are missing."""
-        scope = WaitScope(self._store, self._reads, self.indexes)
-        scope.add(ref)
+        scope = self._scope((ref,))
         return {other for other in scope.refs if self._store.get(other) is None}
 
     def family(self, ref: Ref) -> set[Ref]:
@@ -260,6 +279,20 @@ class Controllers:
                     found.add(other)
                     pending.append(other)
         return found
+
+    def _enqueue(self, ref: Ref, cause: int | None) -> None:
+        self._queue.setdefault(ref, cause)
+        self._fresh.add(ref)
+
+    def _is_quick(self, ref: Ref) -> bool:
+        kind, body = self._kinds.get((ref.group, ref.kind)), self._store.get(ref)
+        return kind is None or body is None or kind.quick(body)
+
+    def _scope(self, targets: Iterable[Ref]) -> WaitScope:
+        scope = WaitScope(self._store, self._reads, self.indexes)
+        for target in targets:
+            scope.add(target)
+        return scope
 
     def _round(self, may: Callable[[Ref], bool], moved: Callable[[Ref], None] = lambda ref: None) -> bool:
         """Run each queued and permitted controller once. Returns whether any ran.

@@ -43,6 +43,11 @@ class Watch:
             return False
         return self._labels(body) and self._fields(body)
 
+    def close(self) -> None:
+        """Forget the transport and what was not read; what was seen stays."""
+        self.wake = _no_transport
+        self.events.clear()
+
     def send(self, type_: str, body: Body) -> None:
         self.events.append({"type": type_, "object": in_version(body, self.kind)})
 
@@ -114,6 +119,7 @@ class Watches:
     def close(self, watch: Watch) -> None:
         key = (watch.kind.group, watch.kind.kind)
         self._open.get((key, watch.request.namespace), set()).discard(watch)
+        watch.close()
 
     def waiting(self) -> Iterable[Watch]:
         return (watch for found in self._open.values() for watch in found)
@@ -168,6 +174,12 @@ def targets(watch: Watch, store: Store) -> list[Ref]:
         for body in found
         if watch.fits(body)
     ]
+
+
+def unready(watch: Watch, store: Store, is_ready: Callable[[Body], bool]) -> list[Ref]:
+    """Watched objects that are not ready for the client yet. Ready ones are not waited for."""
+    found = ((ref, store.get(ref)) for ref in targets(watch, store))
+    return [ref for ref, body in found if body is None or not is_ready(body)]
 
 
 def in_version(body: Body, kind: ServedKind) -> Body:

@@ -98,7 +98,9 @@ class Answer(Struct, frozen=True):
     """Why it was not done."""
     stuck: Stuck | None = None
     quick: bool = False
-    """Whether controllers act before the client's next request (fast cluster); only in answers to `Pause`."""
+    """Whether controllers are done after seconds (not on a slow cluster); only in answers to `Pause`."""
+    instant: bool = False
+    """Whether they are done before the client's next request (fast cluster); only in answers to `Pause`."""
 
 
 class Error(Struct, frozen=True):

@@ -112,7 +112,7 @@ def explains_alike(finding: Finding, breach: Breach) -> bool:
 def certain(trial: Sequence[Reviewed]) -> set[object]:
     """The hazards of which the rules say that they will happen."""
     found = (finding for one in trial for finding in one.findings)
-    merged = agreed((*found, *trial[0].elsewhere), {trial[0].rehearsal.engine: len(trial)})
+    merged = agreed((*found, *trial[0].elsewhere), {one.rehearsal.schedule for one in trial})
     return {hazard(finding) for finding in merged if finding.certainty == "will"}
 
 

@@ -104,6 +104,7 @@ def found(
         evidence=tuple(event.index for event in evidence),
         confirm=confirm,
         schedules=(moment.rehearsal.schedule,),
+        timeless=isinstance(rule, Rule) and rule.timeless,
         step=moment.index,
         cause=cause,
     )

@@ -206,6 +206,14 @@ def inert(body: Body, world: World) -> Acts:
     yield from ()
 
 
+def always(body: Body) -> bool:
+    return True
+
+
+def never(body: Body) -> bool:
+    return False
+
+
 class ImmutableFields(Protocol):
     """The errors of Kubernetes 1.`minor` for each changed immutable field, as `field: Invalid value: ...`."""
 
@@ -221,6 +229,9 @@ class Kind(Struct, frozen=True):
     """Its controller, as the timeline names it: `deployment-controller`."""
     needs: Callable[[Body], Iterator[Need]] = _needs_nothing
     behave: Callable[[Body, World], Acts] = inert
+    quick: Callable[[Body], bool] = never
+    """Whether its controller needs milliseconds for this object as it is now: what the control plane does by itself.
+    Others need a node, an image, an operator, a volume or a certificate, and so seconds."""
     produces: Callable[[Body], Iterator[Ref]] = _produces_nothing
     """The objects it leads to by name, while its controller runs: an ExternalSecret leads to a Secret."""
     immutable: ImmutableFields | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -10,14 +10,17 @@ from msgspec.structs import replace
 
 from seatrial.model.engine import EngineId
 from seatrial.model.resource import Place, Pointer, Ref
+from seatrial.model.timeline import ORDINARY, SCHEDULES
 
 if TYPE_CHECKING:
     from seatrial.model.release import Case
     from seatrial.model.timeline import Rehearsal
 
-Certainty = Literal["will", "may"]
+Certainty = Literal["will", "likely", "may"]
 Damage = Literal["data-loss", "outage", "failed-deploy", "nuisance"]
 
+CERTAINTIES: tuple[Certainty, ...] = ("will", "likely", "may")
+"""Most certain first: on every cluster; on an ordinary one; only on a very slow or a very fast one."""
 DAMAGES: tuple[Damage, ...] = ("data-loss", "outage", "failed-deploy", "nuisance")
 """Worst first."""
 
@@ -54,6 +57,10 @@ class Finding(Struct, frozen=True):
     case: str = ""
     """The values case in which it was seen, if the input has several."""
     schedules: tuple[str, ...] = ()
+    timeless: bool = False
+    """Whether it does not depend on the speed of the cluster: an invalid object, a version that is not served."""
+    hidden: tuple[str, ...] = ()
+    """The schedules under which the trial stopped before it could show. Only of what is timeless."""
     step: int = 0
     """The step of the trial that it is about, from 0."""
     cause: str = ""
@@ -68,6 +75,8 @@ class Rule(Struct, frozen=True):
     check: Callable[[Rehearsal, Case], Iterator[Finding]]
     before: tuple[str, ...] = ()
     """Rules whose findings about the same cause this one replaces."""
+    timeless: bool = False
+    """Whether what it reports does not depend on the speed of the cluster, and so is never a race."""
 
 
 class Reviewed(Struct, frozen=True):
@@ -89,12 +98,12 @@ class Invariant(Struct, frozen=True):
     """Takes the rehearsals of one trial with one engine, one for each schedule."""
 
 
-def agreed(findings: Iterable[Finding], schedules_played: dict[EngineId, int]) -> list[Finding]:
-    """One finding per hazard: `will` if every schedule shows it, `may` if only some do."""
+def agreed(findings: Iterable[Finding], schedules: Collection[str] = SCHEDULES) -> list[Finding]:
+    """One finding per hazard: `will` if all `schedules` show it, `likely` if the ordinary one does, otherwise `may`."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         groups.setdefault((*hazard(finding), finding.case), []).append(finding)
-    return sorted((_merged(group, schedules_played) for group in groups.values()), key=_worst_first)
+    return sorted((_merged(group, schedules) for group in groups.values()), key=_worst_first)
 
 
 def hazard(finding: Finding) -> tuple[str, tuple[Ref, ...], str]:
@@ -102,18 +111,22 @@ def hazard(finding: Finding) -> tuple[str, tuple[Ref, ...], str]:
     return finding.rule, finding.objects, finding.cause
 
 
-def _merged(group: list[Finding], schedules_played: dict[EngineId, int]) -> Finding:
-    first = group[0]
+def _merged(group: list[Finding], schedules: Collection[str]) -> Finding:
     engines = tuple(dict.fromkeys(name for finding in group for name in finding.engines))
-    sure = any(
-        len({s for f in group if engine in f.engines and f.certainty == "will" for s in f.schedules})
-        >= schedules_played.get(engine, 1)
-        for engine in engines
-    )
-    schedules = tuple(dict.fromkeys(s for finding in group for s in finding.schedules))
-    return replace(first, engines=engines, certainty="will" if sure else "may", schedules=schedules)
+    certainty = min((_certainty(group, engine, schedules) for engine in engines), key=CERTAINTIES.index)
+    seen = tuple(dict.fromkeys(s for finding in group for s in finding.schedules))
+    hidden = tuple(dict.fromkeys(s for finding in group for s in finding.hidden if s not in seen))
+    return replace(group[0], engines=engines, certainty=certainty, schedules=seen, hidden=hidden)
+
+
+def _certainty(group: list[Finding], engine: EngineId, schedules: Collection[str]) -> Certainty:
+    sure = [finding for finding in group if engine in finding.engines and finding.certainty == "will"]
+    seen = {schedule for finding in sure for schedule in (*finding.schedules, *finding.hidden)}
+    if seen.issuperset(schedules):
+        return "will"
+    return "likely" if ORDINARY in seen else "may"
 
 
 def _worst_first(finding: Finding) -> tuple[int, int, str, tuple[Ref, ...], str]:
-    certainty = 0 if finding.certainty == "will" else 1
+    certainty = CERTAINTIES.index(finding.certainty)
     return certainty, DAMAGES.index(finding.damage), finding.rule, finding.objects, finding.case

@@ -10,8 +10,8 @@ from seatrial.model.finding import Certainty, Damage, Finding
 from seatrial.model.resource import Body, Place, Ref
 from seatrial.model.timeline import Rehearsal
 
-Verdict = Literal["ok", "ok at a retry", "fails", "hangs", "may fail", "may hang"]
-"""`may`: only in a slow cluster."""
+Verdict = Literal["ok", "ok at a retry", "fails", "hangs", "likely fails", "likely hangs", "may fail", "may hang"]
+"""`likely`: on an ordinary cluster. `may`: only on a very slow or a very fast one."""
 Required = Literal["definition", "service", "endpoint", "ca-bundle", "url"]
 Act = Literal["made", "deleted"]
 Served = Literal["served", "not served"]
@@ -47,7 +47,7 @@ class Difference(Struct, frozen=True, omit_defaults=True, order=True):
 
 
 class Ending(Struct, frozen=True):
-    """How one step of a trial ends with one engine, in a slow and in a fast cluster."""
+    """How one step of a trial ends with one engine, under all schedules."""
 
     verdict: Verdict
     leaves: int = 0

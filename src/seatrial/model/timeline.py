@@ -14,7 +14,10 @@ from seatrial.model.refusal import NO_FAILURE, Failure, Refusal, renumbered
 from seatrial.model.resource import Body, Ref
 
 K = TypeVar("K")
-Schedule = Literal["eager", "lazy", "seeded"]
+Schedule = Literal["ordinary", "lazy", "eager", "seeded"]
+ORDINARY: Schedule = "ordinary"
+SCHEDULES: tuple[Schedule, ...] = (ORDINARY, "lazy", "eager")
+"""The schedules of a check. The ordinary cluster comes first, and is the one that is shown; the others are bounds."""
 Outcome = Literal["ok", "failed", "hung"]
 
 # What an event did to its object. `deleting`: the object got a deletionTimestamp and remains because of finalizers.

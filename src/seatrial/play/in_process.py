@@ -24,6 +24,8 @@ REQUESTS: dict[str, tuple[Verb, PatchType | None]] = {
     "merge": ("patch", "merge"),
 }
 """The API request of each script command."""
+QUICK = ("eager", "ordinary")
+"""Schedules under which everything is done when a client has waited or slept for seconds."""
 UNKNOWN_RESOURCE = "the server could not find the requested resource"
 UNAVAILABLE = "the server is currently unable to handle the request"
 
@@ -47,7 +49,7 @@ class InProcess:
                 with self._cluster.lock:
                     return Answer(200, {"items": [body for _, body in self._cluster.store]})
             case Pause():
-                return Answer(200, quick=self._cluster.schedule == "eager")
+                return Answer(200, quick=self._cluster.schedule in QUICK, instant=self._cluster.schedule == "eager")
             case Wait(refs):
                 return self._wait(refs)
             case Outwait(refs, seconds):
@@ -112,10 +114,13 @@ class InProcess:
         return Answer(404, elsewhere, message, served=False, failure=_unserved(command))
 
     def _wait(self, refs: tuple[Ref, ...]) -> Answer:
-        """Move for these objects; what did not move before and does not now never will."""
+        """Move for these objects; what did not move before and does not now never will.
+
+        A script waits only for what is not as it should be after milliseconds, so seconds pass.
+        """
         cluster = self._cluster
         before = cluster.store.version
-        if cluster.schedule == "eager":
+        if cluster.schedule in QUICK:
             cluster.settle()
         else:
             cluster.awaits(refs, rarely=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -42,47 +41,90 @@ BETWEEN_STEPS_SECONDS = 300.0
 """How long after a step the next one follows: long enough for scripts that sleep, and for short TTLs."""
 
 
-class Heard:
-    """The requests of a client in each act of one rehearsal, and how the act ended.
+class Recorded(Struct, frozen=True):
+    """What the real Helm requested in one act, and how the act ended."""
 
-    Up to the first that hung: how much a client that was cancelled still does is not settled.
-    """
+    act: HelmAct
+    transcript: Transcript
+    ended: Ended
+
+
+Place = tuple[int, str, str, str, int]
+"""An act of Helm in a trial: step, action, release, namespace, and how many such acts the step had before."""
+
+
+class Heard:
+    """What the real Helm requested in the rehearsals of one plan so far, by act. Each schedule can replay it."""
 
     def __init__(self) -> None:
-        self.acts: dict[int, tuple[Transcript, Ended]] = {}
-        self._hung = False
+        self.acts: dict[Place, list[Recorded]] = {}
+        self.bodies: dict[bytes, bytes] = {}
+
+
+class _Replays:
+    """What one rehearsal may still replay. What differed once is not tried again."""
+
+    def __init__(self, heard: Heard) -> None:
+        self._heard = heard
+        self._left = {place: list(recorded) for place, recorded in heard.acts.items()}
+        self._own: set[Place] = set()
+        self.begin()
 
     def begin(self) -> None:
-        self.acts.clear()
+        self._places: set[Place] = set()
         self._hung = False
 
-    def keep(self, index: int, transcript: Transcript, ended: Ended) -> None:
-        self._hung = self._hung or ended.outcome == "hung"
-        if not self._hung:
-            self.acts.setdefault(index, (transcript, ended))
+    def place(self, step: int, act: HelmAct) -> Place:
+        """The place of an act that begins now."""
+        for number in count():
+            place = (step, act.action, act.release, act.namespace, number)
+            if place not in self._places:
+                self._places.add(place)
+                return place
+        raise AssertionError
+
+    def transcript(self) -> Transcript:
+        return Transcript(self._heard.bodies)
+
+    def next(self, place: Place, act: HelmAct) -> Recorded | None:
+        """What to try here. Nothing after an act that hung: how much a cancelled client still does is not settled."""
+        if self._hung:
+            return None
+        return next((recorded for recorded in self._left.get(place, ()) if recorded.act == act), None)
+
+    def drop(self, place: Place, differs: Recorded) -> None:
+        self._left[place] = [recorded for recorded in self._left[place] if recorded is not differs]
+
+    def keep(self, place: Place, recorded: Recorded) -> None:
+        """Keep an act for the other schedules, and for this one if it starts again."""
+        self._hung = self._hung or recorded.ended.outcome == "hung"
+        if self._hung or place in self._own:
+            return
+        self._own.add(place)
+        self._left[place] = [recorded]
+        self._heard.acts.setdefault(place, []).append(recorded)
 
 
-def rehearse(plan: Plan, schedule: Schedule, *, seed: int = 0, keeps: Heard | None = None) -> Rehearsal:
-    """Rehearse `plan`; start again if the engine itself locked up, which does not change the result."""
-    for _ in range(TRIES_MAX - 1):
-        with suppress(Stalled):
-            return _rehearsed(plan, schedule, seed, keeps or Heard(), Heard())
-    try:
-        return _rehearsed(plan, schedule, seed, keeps or Heard(), Heard())
-    except Stalled as why:
-        raise CannotContinue(f"{why}, {TRIES_MAX} times in a row: try again") from why
+def rehearse(plan: Plan, schedule: Schedule, *, seed: int = 0, heard: Heard | None = None) -> Rehearsal:
+    """Rehearse `plan`, replaying recorded requests instead of running Helm while the answers stay the same.
+
+    Starts again where an answer differs, or if the engine itself locked up, which does not change the result.
+    """
+    replays, tries = _Replays(heard or Heard()), 0
+    while True:
+        try:
+            return _rehearsed(plan, schedule, seed, replays)
+        except ReplayDiffers:
+            continue
+        except Stalled as why:
+            tries += 1
+            if tries == TRIES_MAX:
+                raise CannotContinue(f"{why}, {TRIES_MAX} times in a row: try again") from why
 
 
-def rehearse_again(plan: Plan, schedule: Schedule, heard: Heard) -> Rehearsal:
-    """Rehearse under another schedule, replaying recorded requests while the answers stay the same."""
-    with suppress(ReplayDiffers):
-        return _rehearsed(plan, schedule, 0, Heard(), heard)
-    return rehearse(plan, schedule)
-
-
-def _rehearsed(plan: Plan, schedule: Schedule, seed: int, keeps: Heard, knows: Heard) -> Rehearsal:
+def _rehearsed(plan: Plan, schedule: Schedule, seed: int, replays: _Replays) -> Rehearsal:
     """Rehearse `plan` on its own cluster, or on several if it rebuilds."""
-    keeps.begin()
+    replays.begin()
     results: list[StepResult] = []
     timeline: list[Event] = []
     not_modelled: set[str] = set()
@@ -92,7 +134,7 @@ def _rehearsed(plan: Plan, schedule: Schedule, seed: int, keeps: Heard, knows: H
         assume(cluster, plan.assumed, plan.created_namespaces)
         if not first:
             put_deployed(cluster, plan.deployed, server_side=plan.server_side)
-        stage = _Stage(cluster, plan, {}, keeps, knows)
+        stage = _Stage(cluster, plan, {}, replays)
         ended = []
         for index, planned in enumerate(steps, start=first):
             if index > first and plan.steps[index - 1].step.settle:
@@ -133,8 +175,7 @@ class _Stage(Struct, frozen=True):
     plan: Plan
     memories: dict[str, Any]
     """By engine: what each remembers of this cluster."""
-    keeps: Heard
-    knows: Heard
+    replays: _Replays
 
     def memory(self, engine: Engine[Any]) -> Any:
         if engine.name not in self.memories:
@@ -241,24 +282,29 @@ def _run(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:
             engine, cluster = load(planned.by), stage.cluster
             scene = Scene(index, stage.memory(engine), cluster.controllers.knows)
             actor = engine.name if engine.name == stage.plan.engine.name else USER
-            client = InProcess(cluster, actor, lambda inner: _helm_inside(cluster, inner))
+            client = InProcess(cluster, actor, lambda inner: _helm_inside(stage, index, inner))
             return play(engine.script(planned, scene), client)
 
 
 def _helm(stage: _Stage, index: int, act: HelmAct) -> Ended:
     """The real Helm, or its recorded requests while the answers stay the same."""
-    if index in stage.knows.acts:
-        transcript, ended = stage.knows.acts[index]
-        start = stage.cluster.recorder.count
-        transcript.replay(stage.cluster)
-        return _with_failure(stage.cluster, start, ended)
-    transcript = Transcript()
-    ended = _real_helm(stage.cluster, act, transcript)
-    stage.keeps.keep(index, transcript, ended)
+    cluster, replays = stage.cluster, stage.replays
+    place = replays.place(index, act)
+    if recorded := replays.next(place, act):
+        start = cluster.recorder.count
+        try:
+            recorded.transcript.replay(cluster)
+        except ReplayDiffers:
+            replays.drop(place, recorded)
+            raise
+        return _with_failure(cluster, start, recorded.ended)
+    transcript = replays.transcript()
+    ended = _real_helm(cluster, act, transcript)
+    replays.keep(place, Recorded(act, transcript, ended))
     return ended
 
 
-def _real_helm(cluster: Cluster, act: HelmAct, transcript: Transcript | None = None) -> Ended:
+def _real_helm(cluster: Cluster, act: HelmAct, transcript: Transcript) -> Ended:
     """Each act has a server of its own: what a cancelled Helm still sends ends with it."""
     run = load(HELM).run
     assert run is not None
@@ -280,9 +326,9 @@ def _with_failure(cluster: Cluster, start: int, ended: Ended) -> Ended:
     return replace(ended, failure=read(ended.error, seen))
 
 
-def _helm_inside(cluster: Cluster, act: HelmAct) -> Answer:
+def _helm_inside(stage: _Stage, index: int, act: HelmAct) -> Answer:
     """An act of a Helm that another engine embeds."""
-    ended = _real_helm(cluster, act)
+    ended = _helm(stage, index, act)
     code = 200 if ended.outcome == "ok" else 500
     return Answer(code, message=ended.error, stuck=ended.stuck, failure=ended.failure)
 

@@ -23,7 +23,7 @@ def lines(findings: Iterable[Finding]) -> Iterator[Line]:
         yield line(
             Piece(f"{_where(finding)}:", "strong"),
             f" {finding.rule} ",
-            Piece(finding.certainty, "bad" if finding.certainty == "will" else "doubt"),
+            Piece(finding.certainty, "doubt" if finding.certainty == "may" else "bad"),
             f" {finding.damage} {message}{case}",
         )
 

@@ -162,9 +162,15 @@ class JsonDependence(Struct, frozen=True, omit_defaults=True):
 
 
 class JsonEnding(Struct, frozen=True, omit_defaults=True):
-    """How one step ends under one engine, over both schedules."""
+    """How one step ends under one engine, over all schedules."""
 
-    verdict: Annotated[Verdict, Meta(description="`may fail`, `may hang`: only on a slow cluster (lazy schedule).")]
+    verdict: Annotated[
+        Verdict,
+        Meta(
+            description="`fails`, `hangs`: on every cluster. `likely`: on an ordinary one. `may`: only on a very slow "
+            "or a very fast one (lazy and eager schedule)."
+        ),
+    ]
     leaves: Annotated[int, Meta(description="Objects that remain after a step that should delete all of them.")] = 0
 
 
@@ -215,9 +221,9 @@ class JsonRequirement(Struct, frozen=True, omit_defaults=True):
 
 
 class JsonMoment(Struct, frozen=True):
-    """The first request of an engine that a webhook is called for, on a slow cluster (lazy schedule).
+    """The first request of an engine that a webhook is called for, on an ordinary cluster.
 
-    On a slow cluster nothing becomes ready unless the engine waits for it.
+    No pod becomes ready there between two requests, unless the engine waits.
     """
 
     engine: str

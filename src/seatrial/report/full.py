@@ -27,10 +27,11 @@ PREREQUISITES_MAX = 12
 DIFFERENCES_MAX = 20
 
 NO_BREAK = "\xa0"
-CERTAINTIES: dict[str, Role] = {"will": "bad", "may": "doubt"}
-RACES = {
-    ("lazy",): "a race: it happens on a slow cluster (lazy schedule), not on a fast one (eager schedule)",
-    ("eager",): "a race: it happens on a fast cluster (eager schedule), not on a slow one (lazy schedule)",
+CERTAINTIES: dict[str, Role] = {"will": "bad", "likely": "bad", "may": "doubt"}
+CLUSTERS = {
+    "ordinary": "an ordinary {}",
+    "lazy": "a slow {} (lazy schedule)",
+    "eager": "a very fast {} (eager schedule)",
 }
 
 
@@ -71,8 +72,8 @@ def _finding(finding: Finding, result: Result, page: Page) -> Iterator[Line]:
     yield from _evidence(finding, result, page, note)
     for detail in finding.details:
         yield from _note("", detail, page, note)
-    if finding.certainty == "may" and finding.schedules in RACES:
-        yield from _note("may: ", RACES[finding.schedules], page, note)
+    if race := _race(finding):
+        yield from _note(f"{finding.certainty}: ", race, page, note)
     if len({played.rehearsal.engine for played in result.played}) > 1:
         yield from _note("engines: ", listed([*map(str, finding.engines)]), page, note)
     if finding.case:
@@ -81,6 +82,19 @@ def _finding(finding: Finding, result: Result, page: Page) -> Iterator[Line]:
         yield line(note, Piece("=", "place"), " ", Piece("confirm:", "strong"), f" {finding.confirm}")
     if finding.fix:
         yield from _note("fix: ", _fix(finding.fix), page, note)
+
+
+def _race(finding: Finding) -> str:
+    """On which clusters it happens, if that depends on their speed."""
+    seen = [where for schedule, where in CLUSTERS.items() if schedule in finding.schedules]
+    spoken = (*finding.schedules, *finding.hidden)
+    others = [where for schedule, where in CLUSTERS.items() if schedule not in spoken]
+    if finding.certainty == "will" or not seen or not others:
+        return ""
+    first, *more = seen
+    happens = " and ".join((first.format("cluster"), *(where.format("one") for where in more)))
+    name = "" if finding.timeless else "a race: "
+    return f"{name}it happens on {happens}, not on {' or '.join(where.format('one') for where in others)}"
 
 
 def _headline(finding: Finding, page: Page) -> Iterator[Line]:

@@ -11,7 +11,7 @@ from seatrial.report.table import table
 GATES_MAX = 8
 NAMES_MAX = 3
 COLUMNS = ("", "step", "request", "CRD", "Service", "endpoint", "caBundle", "result")
-HEADING = "Webhooks called during the trial, and whether their backend was ready at the first call (slow cluster):"
+HEADING = "Webhooks called during the trial, and whether their backend was ready at the first call (ordinary cluster):"
 REQUESTS = {"made": "create", "deleted": "delete"}
 PRESENT = {"there": "present"}
 RESULTS = {

@@ -12,6 +12,8 @@ VERDICTS = {"ok at a retry": "ok on retry"}
 ROLES: dict[str, Role] = {
     "ok": "good",
     "ok on retry": "doubt",
+    "likely fails": "bad",
+    "likely hangs": "bad",
     "may fail": "doubt",
     "may hang": "doubt",
     "fails": "bad",

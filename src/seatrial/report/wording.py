@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from seatrial.model.finding import CERTAINTIES
 from seatrial.model.result import Dependence, Difference, Result
 
 PLAIN_WORDS = ("on ", "under ", "before", "now")
@@ -84,7 +85,7 @@ def _findings(result: Result) -> str:
     if not findings:
         return "no findings in what was rehearsed" if is_partial(result) else "no findings"
     certainties = Counter(finding.certainty for finding in findings)
-    split = ", ".join(f"{certainties[word]} {word}" for word in ("will", "may") if certainties[word])
+    split = ", ".join(f"{certainties[word]} {word}" for word in CERTAINTIES if certainties[word])
     return f"{counted(len(findings), 'finding')}{f' ({split})' if split else ''}"
 
 

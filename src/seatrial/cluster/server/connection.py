@@ -150,7 +150,7 @@ class Connection(asyncio.Protocol):
                 self.server.run_for(url)
             reply = reply_to(self.server.cluster, request)
             if self.server.transcript is not None:
-                self.server.transcript.answered(request, reply)
+                self.server.transcript.answered(request, reply, objects_of(self.server.cluster, url) if polls else ())
         except Refused as refused:
             reply = HttpResponse(refused.code, msgspec.json.encode(refused.status()))
         self._send(reply, keep=keep, head=method == "HEAD")
@@ -250,23 +250,17 @@ class Connection(asyncio.Protocol):
             return
         self.opened = opened
         if self.server.transcript is not None:
-            self.server.transcript.watched(opened)
+            self.server.transcript.watched(opened, self.server.is_ready)
         self.server.mark_activity()
         self._write(STREAM)
         loop = asyncio.get_running_loop()
         opened.wake = lambda: _soon(loop, self._flush)
         if request.timeout_seconds > 0:
             self.timer = loop.call_later(request.timeout_seconds, self._end_watch)
-        cluster.awaits(self._unready(opened))
+        cluster.awaits(watch.unready(opened, cluster.store, self.server.is_ready))
         with cluster.lock:
             opened.refresh(cluster.store.version)
         self._flush()
-
-    def _unready(self, opened: Watch) -> list[Ref]:
-        """Watched objects that are not ready for the client yet. Ready ones are not waited for."""
-        store, is_ready = self.server.cluster.store, self.server.is_ready
-        found = ((ref, store.get(ref)) for ref in watch.targets(opened, store))
-        return [ref for ref, body in found if body is None or not is_ready(body)]
 
     def _flush(self) -> None:
         if self.opened is None or self.transport is None or not self.opened.events:

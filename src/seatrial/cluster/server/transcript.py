@@ -6,14 +6,18 @@ sends the same requests and gets the same result.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
+from seatrial.cluster import watch
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.responses import HttpRequest, HttpResponse, reply_to
 from seatrial.cluster.watch import Watch
-from seatrial.model.resource import Body
+from seatrial.model.resource import Body, Ref
 
 VOLATILE = frozenset(
     (
@@ -40,30 +44,67 @@ class ReplayDiffers(Exception):
     """This cluster responds differently, so the client itself must run."""
 
 
+class _Answered(Struct, frozen=True):
+    request: HttpRequest
+    response: HttpResponse
+    polled: tuple[Ref, ...]
+    """The objects that the client waited for with this request."""
+
+    @property
+    def follows_progress(self) -> bool:
+        request = self.request
+        return request.method == "GET" and request.path.endswith(PROGRESS_PATHS) and "labelSelector=" in request.query
+
+
+class _Watched(Struct, frozen=True):
+    opened: Watch
+    is_ready: Callable[[Body], bool]
+    """When the client stopped waiting for an object."""
+
+
 class Transcript:
     """The requests of one client to one cluster, in order."""
 
-    def __init__(self) -> None:
-        self._lines: list[tuple[HttpRequest, HttpResponse] | Watch] = []
+    def __init__(self, shared: dict[bytes, bytes]) -> None:
+        """`shared`: the bodies of this and of other transcripts, so that equal ones are kept once."""
+        self._lines: list[_Answered | _Watched] = []
+        self._shared = shared
 
-    def answered(self, request: HttpRequest, response: HttpResponse) -> None:
-        self._lines.append((request, response))
+    def answered(self, request: HttpRequest, response: HttpResponse, polled: Iterable[Ref] = ()) -> None:
+        body = self._shared.setdefault(response.body, response.body)
+        line = _Answered(request, replace(response, body=body), tuple(polled))
+        if not line.follows_progress:
+            self._lines.append(line)
 
-    def watched(self, opened: Watch) -> None:
-        self._lines.append(opened)
+    def watched(self, opened: Watch, is_ready: Callable[[Body], bool]) -> None:
+        self._lines.append(_Watched(opened, is_ready))
 
     def replay(self, cluster: Cluster) -> None:
-        """Send all requests again. Raises `ReplayDiffers` if a response differs."""
+        """Send all requests again, and wait where the client waited. Raises `ReplayDiffers` if a response differs.
+
+        What a watch shows is compared before the next request, when the client had seen enough.
+        """
+        watches: list[Watch] = []
         for line in self._lines:
-            if isinstance(line, Watch):
-                _compare_watch(line, cluster)
+            if isinstance(line, _Watched):
+                opened = line.opened
+                cluster.awaits(watch.unready(opened, cluster.store, line.is_ready))
+                watches.append(opened)
             else:
-                _compare(*line, cluster)
+                _compare_watches(watches, cluster)
+                watches.clear()
+                if line.polled:
+                    cluster.awaits(line.polled)
+                _compare(line.request, line.response, cluster)
+        _compare_watches(watches, cluster)
+
+
+def _compare_watches(watches: Iterable[Watch], cluster: Cluster) -> None:
+    for opened in watches:
+        _compare_watch(opened, cluster)
 
 
 def _compare(request: HttpRequest, recorded: HttpResponse, cluster: Cluster) -> None:
-    if request.method == "GET" and request.path.endswith(PROGRESS_PATHS) and "labelSelector=" in request.query:
-        return
     response = reply_to(cluster, request)
     if response == recorded:
         return

@@ -22,6 +22,7 @@ from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.kubectl import commands as kubectl
 from seatrial.engines.script import Answer, Command, Part, Verb, Wait
 from seatrial.helm.argocd_hooks import FINALIZER, has_option, option
+from seatrial.kinds.core import conditions
 from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Body, Ref, annotations_of, metadata, name_of, version_of, with_metadata
 
@@ -67,8 +68,15 @@ def apply(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
     else:
         done = yield from _client_side(task, target, force=force)
     if task.ref.kind == CRD and not done.refused:
-        yield Wait((task.ref,))  # Until it is Established, for up to 3 seconds; after that it only logs a warning.
+        yield from _established(task)
     return done
+
+
+def _established(task: Task) -> Part[None]:
+    """Wait for up to 3 seconds until a CRD is Established. After that Argo CD only logs a warning."""
+    live = yield about(task, "get")
+    if not conditions.is_true(live.body or {}, "Established"):
+        yield Wait((task.ref,))
 
 
 def dry_run(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
@@ -247,8 +255,10 @@ def _recreated(task: Task, target: Body, policy: str) -> Part[Done]:
     """Delete, wait until it is gone, and create."""
     assert task.live is not None
     yield deletion(task.live, task.ref, policy)
-    yield Wait((task.ref,))
     left = yield about(task, "get")
+    if left.code == 200:
+        yield Wait((task.ref,))
+        left = yield about(task, "get")
     if left.code == 200:
         return Done(f'error when deleting "{FILE}": timed out waiting for the condition', refused=True)
     answer = yield about(task, "create", target)

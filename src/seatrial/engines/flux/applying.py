@@ -123,7 +123,8 @@ def _made_way(target: Target, sent: Body) -> Part[Answer]:
     """Recreate an object that cannot be changed: delete, wait, and retry."""
     ref, version = target.ref, str(target.body["apiVersion"])
     yield Command("delete", version, ref.kind, ref.namespace, ref.name, propagation="Background")
-    yield Wait((ref,))
+    if (yield Command("get", version, ref.kind, ref.namespace, ref.name)).code == 200:
+        yield Wait((ref,))
     return (yield about(target, "apply", sent, dry_run=True))
 
 

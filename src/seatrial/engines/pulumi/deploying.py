@@ -22,7 +22,7 @@ from seatrial.engines.pulumi.helmrelease import install, uninstall, upgrade
 from seatrial.engines.pulumi.refreshing import inputs_of
 from seatrial.engines.pulumi.replacing import deletes_first, is_replaced_unless_ready
 from seatrial.engines.pulumi.together import Task, TasksEnd, together
-from seatrial.engines.script import NO_ERROR, Error, Part, Pause, Script
+from seatrial.engines.script import NO_ERROR, Answer, Error, Part, Pause, Script
 from seatrial.kinds.webhooks import matching
 from seatrial.model.program import HELM_RELEASE, Program, Registration, inside_of
 from seatrial.model.refusal import Failure, Fault, joined
@@ -38,7 +38,7 @@ ANSWER = ("DaemonSet", "Deployment", "Pod", "Service", "StatefulSet")
 
 def up(program: Program, checkpoint: Checkpoint) -> Script:
     """Deploy what a program registers."""
-    slow = not (yield Pause()).quick
+    pace = yield Pause()
     unrendered = yield from _unrendered(program)
     unplanned = [*map(messages.unrendered, unrendered), *_unpermitted(program, checkpoint)]
     if unplanned:
@@ -47,20 +47,20 @@ def up(program: Program, checkpoint: Checkpoint) -> Script:
     graph = _Graph(program, checkpoint)
     services = tuple(_services(program))
     before = {state.registration.urn: state.registration for state in checkpoint}
-    ending = yield from together(graph.startable, slow=slow, along=services, holds_up=graph.holds_up)
+    ending = yield from together(graph.startable, pace=pace, along=services, holds_up=graph.holds_up)
     if ending.failed or ending.stuck:
         known = {one.urn: (one, "update" if one.urn in before else "create") for one in program.registrations}
         return _ended(ending, known | {_key(one): (one, "delete") for one in before.values()}, program.warnings)
     gone = checkpoint.not_in(one.urn for one in program.registrations)
-    return (yield from _delete(gone, checkpoint, program.warnings, slow=slow))
+    return (yield from _delete(gone, checkpoint, program.warnings, pace=pace))
 
 
 def destroy(checkpoint: Checkpoint) -> Script:
     """Delete everything that a stack has."""
-    slow = not (yield Pause()).quick
+    pace = yield Pause()
     if unplanned := list(_protected(checkpoint, ())):
         return Ended("failed", "\n".join(unplanned))
-    return (yield from _delete(checkpoint.not_in(()), checkpoint, (), slow=slow))
+    return (yield from _delete(checkpoint.not_in(()), checkpoint, (), pace=pace))
 
 
 def _unpermitted(program: Program, checkpoint: Checkpoint) -> Iterator[str]:
@@ -272,26 +272,26 @@ def _gone(one: Registration, checkpoint: Checkpoint, going: Set[str]) -> Steps[E
     return (yield from uninstall(one, checkpoint) if one.type == HELM_RELEASE else steps.delete(one))
 
 
-def _delete(gone: list[Registration], checkpoint: Checkpoint, warnings: tuple[str, ...], *, slow: bool) -> Script:
+def _delete(gone: list[Registration], checkpoint: Checkpoint, warnings: tuple[str, ...], *, pace: Answer) -> Script:
     """Delete resources in reverse dependency order, all of one depth concurrently."""
     going = {one.urn for one in gone}
-    for turn in _turns(gone, slow=slow):
+    for turn in _turns(gone, pace=pace):
         known = {f"{one.urn} {index}": one for index, one in enumerate(turn)}
         jobs = [Task(key, _deletion(one, checkpoint, going)) for key, one in known.items()]
         once = iter((jobs,))
-        ending = yield from together(lambda ended, failed, once=once: next(once, []), slow=slow)  # type: ignore[misc]
+        ending = yield from together(lambda ended, failed, once=once: next(once, []), pace=pace)  # type: ignore[misc]
         if ending.failed or ending.stuck:
             return _ended(ending, {key: (one, "delete") for key, one in known.items()}, warnings)
     return Ended("ok", "", warnings)
 
 
-def _turns(gone: list[Registration], *, slow: bool) -> Iterator[list[Registration]]:
+def _turns(gone: list[Registration], *, pace: Answer) -> Iterator[list[Registration]]:
     """What is deleted at once. Pulumi does so many at a time, in the order of chance; on a slow cluster one by one.
 
     There those come first whom others ask, and last those on whose behalf they are asked: the worst that may happen.
     """
     for depth in reversed(_by_depth(gone)):
-        if slow:
+        if not pace.quick:
             yield from ([one] for one in sorted(depth, key=_asked_for))
         else:
             yield depth

@@ -1,10 +1,11 @@
 """The steps of many resources at once, in the order of Pulumi's engine.
 
-Pulumi runs steps in parallel, in no order that a program could rely on. On a fast cluster they run in the order in
-which they were registered; on a slow one in reverse, so that of any two steps that nothing orders both orders are
-seen. But webhook configurations come first on a slow one: whether they can answer matters only to what comes after
-them. And on a slow cluster resources become ready one by one, first those that other steps depend on: these then begin
-while all the rest is not ready yet.
+Pulumi runs steps in parallel, in no order that a program could rely on. On an ordinary cluster and on a fast one they
+run in the order in which they were registered; on a slow one in reverse, so that of any two steps that nothing orders
+both orders are seen. But webhook configurations come first on a slow one: whether they can answer matters only to what
+comes after them. And on a slow cluster resources become ready one by one, first those that other steps depend on:
+these then begin while all the rest is not ready yet. The first retry, after one second, is too early for pods unless
+the cluster is a fast one.
 """
 
 from __future__ import annotations
@@ -40,16 +41,17 @@ class TasksEnd(Struct, frozen=True):
 def together(
     more: Callable[[set[str], bool], list[Task]],
     *,
-    slow: bool,
+    pace: Answer,
     along: tuple[Ref, ...] = (),
     holds_up: Callable[[str], bool] = lambda urn: False,
 ) -> Part[TasksEnd]:
     """Run tasks until none is left. `more` gives those that may begin, by those that have ended and whether any failed.
 
-    `along` moves whenever anything is waited for: a pod's Endpoints update usually lands before the Deployment's
-    Available condition. `holds_up` is whether other tasks cannot begin before this one has ended.
+    `pace` is the answer to a `Pause`: how fast the cluster is. `along` moves whenever anything is waited for: a pod's
+    Endpoints update usually lands before the Deployment's Available condition. `holds_up` is whether other
+    tasks cannot begin before this one has ended.
     """
-    tasks = _Tasks(more, slow=slow, along=along, holds_up=holds_up)
+    tasks = _Tasks(more, pace=pace, along=along, holds_up=holds_up)
     error = yield from interleave(tasks)
     failed = (*tasks.failed, *([("", Error(error))] if error else []))
     return TasksEnd(failed, tasks.stuck, tuple(job.of.urn for job in tasks.jobs) if tasks.stuck else ())
@@ -62,11 +64,14 @@ class _Tasks:
         self,
         more: Callable[[set[str], bool], list[Task]],
         *,
-        slow: bool,
+        pace: Answer,
         along: tuple[Ref, ...],
         holds_up: Callable[[str], bool],
     ) -> None:
-        self.more, self.slow, self.along, self.holds_up = more, slow, along, holds_up
+        self.more, self.along, self.holds_up = more, along, holds_up
+        self.slow, self.instant = not pace.quick, pace.instant
+        self.retried: set[str] = set()
+        """Those that have retried once."""
         self.jobs: list[Job[Task]] = []
         self.ended: set[str] = set()
         self.failed: list[tuple[str, Error]] = []
@@ -100,6 +105,11 @@ class _Tasks:
     def _wait(self) -> Part[None]:
         """All wait. Those that sleep wake up; on a slow cluster before anything that is waited for moves."""
         asleep = [job for job in self._by_patience() if isinstance(job.waits, Sleep)]
+        early = [job for job in asleep if job.of.urn not in self.retried]
+        self.retried |= {job.of.urn for job in early}
+        if early and not (self.slow or self.instant):
+            _wake(early)
+            return
         if asleep and (self.slow or len(asleep) == len(self.jobs)):
             if refs := awaited(asleep):
                 yield Wait(refs)

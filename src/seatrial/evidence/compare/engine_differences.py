@@ -11,9 +11,8 @@ from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Pointer, Ref, Resolve, annotations_of
 from seatrial.model.result import Difference
-from seatrial.model.timeline import Rehearsal
+from seatrial.model.timeline import ORDINARY, Rehearsal
 
-SCHEDULE = "lazy"
 ENDS = ("uninstall", "delete", "destroy")
 RUNS = ("Job", "Pod")
 
@@ -41,7 +40,7 @@ class Fate(Struct, frozen=True):
 
 def contrasts(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Difference]:
     """The objects that engines treat differently, if all of them completed the same steps."""
-    played = {one.rehearsal.engine: one for one in seen if one.rehearsal.schedule == SCHEDULE and not one.case.name}
+    played = {one.rehearsal.engine: one for one in seen if one.rehearsal.schedule == ORDINARY and not one.case.name}
     lengths = {len(one.rehearsal.steps) for one in played.values()}
     well = all(ended.outcome == "ok" for one in played.values() for ended in one.rehearsal.steps)
     if len(played) < 2 or len(lengths) > 1 or not well:
@@ -56,7 +55,7 @@ def contrasts(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Difference]:
 def not_contrasted(seen: Sequence[Seen]) -> Iterator[str]:
     """Why engine differences are not shown."""
     engines = dict.fromkeys(str(one.rehearsal.engine) for one in seen)
-    plain = [one for one in seen if not one.case.name and one.rehearsal.schedule == SCHEDULE]
+    plain = [one for one in seen if not one.case.name and one.rehearsal.schedule == ORDINARY]
     broken = [str(one.rehearsal.engine) for one in plain if any(s.outcome != "ok" for s in one.rehearsal.steps)]
     if len(engines) > 1 and broken:
         yield f"engine differences not shown: {', '.join(broken)} did not complete all steps"

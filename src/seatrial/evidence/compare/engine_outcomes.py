@@ -9,11 +9,11 @@ from seatrial.evidence.faults import failed_webhook, failure_of, missing_namespa
 from seatrial.evidence.moment import Moment, moments
 from seatrial.model.refusal import Failure
 from seatrial.model.result import Ending, Standing, Stop, Verdict
-from seatrial.model.timeline import Event, Rehearsal
+from seatrial.model.timeline import SCHEDULES, Event, Rehearsal
 
-SCHEDULES = ("lazy", "eager")
-BOTH: dict[str, Verdict] = {"failed": "fails", "hung": "hangs"}
-ONLY_SLOW: dict[str, Verdict] = {"failed": "may fail", "hung": "may hang"}
+ALL: dict[str, Verdict] = {"failed": "fails", "hung": "hangs"}
+ORDINARILY: dict[str, Verdict] = {"failed": "likely fails", "hung": "likely hangs"}
+AT_A_BOUND: dict[str, Verdict] = {"failed": "may fail", "hung": "may hang"}
 
 
 def standings(seen: Sequence[Seen]) -> Iterator[Standing]:
@@ -24,7 +24,7 @@ def standings(seen: Sequence[Seen]) -> Iterator[Standing]:
 
 
 def standings_of(seen: Sequence[Seen]) -> Iterator[Standing]:
-    """One per engine for the case without extra values, if that is one trial in both schedules."""
+    """One per engine for the case without extra values, if that is one trial under every schedule."""
     by_engine: dict[str, list[Seen]] = {}
     for one in seen:
         if not one.case.name:
@@ -32,34 +32,38 @@ def standings_of(seen: Sequence[Seen]) -> Iterator[Standing]:
     if any(sorted(r.rehearsal.schedule for r in of) != sorted(SCHEDULES) for of in by_engine.values()):
         return
     for engine, of in by_engine.items():
-        slow, quick = (next(r for r in of if r.rehearsal.schedule == s) for s in SCHEDULES)
-        steps = [*moments(slow.rehearsal, slow.case)]
-        endings = tuple(_ending(moment, quick.rehearsal) for moment in steps)
-        yield Standing(engine, endings, _first_stop(steps))
+        trial = [next(r for r in of if r.rehearsal.schedule == schedule) for schedule in SCHEDULES]
+        steps = [[*moments(one.rehearsal, one.case)] for one in trial]
+        stops = map(_first_stop, steps)
+        yield Standing(engine, tuple(map(_ending, zip(*steps, strict=True))), next(filter(None, stops), None))
 
 
-def _ending(slow: Moment, quick: Rehearsal) -> Ending:
-    late, soon = slow.ended, quick.steps[slow.index]
-    if late.outcome != "ok":
-        return Ending((BOTH if soon.outcome != "ok" else ONLY_SLOW)[late.outcome])
-    if any(_is_made_later(slow.rehearsal, refused) for refused in _refusals(slow)):
+def _ending(moments: tuple[Moment, ...]) -> Ending:
+    """How a step ends, by its moment under each schedule, the ordinary one first."""
+    shown = moments[0].ended
+    ends = [moment.ended.outcome for moment in moments if moment.ended.outcome != "ok"]
+    if shown.outcome != "ok":
+        return Ending((ALL if len(ends) == len(moments) else ORDINARILY)[shown.outcome])
+    if ends:
+        return Ending(AT_A_BOUND[ends[0]])
+    if any(_is_made_later(moment.rehearsal, refused) for moment in moments for refused in _refusals(moment)):
         return Ending("ok at a retry")
-    return Ending("ok", leaves=len(late.orphans))
+    return Ending("ok", leaves=len(shown.orphans))
 
 
 def _first_stop(steps: Sequence[Moment]) -> Stop | None:
     """What stops the engine first: the rejected object and the reason, or else the engine's error."""
-    for slow in steps:
-        ended, refused = slow.ended, next(_refusals(slow), None)
-        if ended.outcome == "ok" and refused is not None and _is_made_later(slow.rehearsal, refused):
-            return Stop(_reason(slow, failure_of(refused), refused.message), str(refused.object))
+    for moment in steps:
+        ended, refused = moment.ended, next(_refusals(moment), None)
+        if ended.outcome == "ok" and refused is not None and _is_made_later(moment.rehearsal, refused):
+            return Stop(_reason(moment, failure_of(refused), refused.message), str(refused.object))
         if ended.outcome == "ok":
             continue
         if refused is not None and refused.index in ended.failure.events:
-            return Stop(_reason(slow, failure_of(refused), refused.message), str(refused.object))
+            return Stop(_reason(moment, failure_of(refused), refused.message), str(refused.object))
         if ended.waits_for:
             return Stop(f"waits for {ended.waits_for[0]}")
-        return Stop(_reason(slow, ended.failure, ended.error))
+        return Stop(_reason(moment, ended.failure, ended.error))
     return None
 
 

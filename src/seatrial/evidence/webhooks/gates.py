@@ -26,9 +26,8 @@ from seatrial.kinds.webhooks.cabundle import has_certificate, wants_injection
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Origin, Ref, Resolve, dig, labels_of, listed, version_of
 from seatrial.model.result import About, Act, Asked, Gate, Presence, Requirement, Served, Then
-from seatrial.model.timeline import Event, Rehearsal
+from seatrial.model.timeline import ORDINARY, Event, Rehearsal
 
-SCHEDULE = "lazy"
 DEFINITION = "CustomResourceDefinition"
 ACTS: tuple[tuple[Act, str], ...] = (("made", "CREATE"), ("deleted", "DELETE"))
 WRITTEN = ("created", "changed", "refused")
@@ -59,7 +58,7 @@ class _Webhook(Struct, frozen=True):
 
 def gates(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Gate]:
     """The webhooks that match objects of the trial's releases."""
-    plain = [one for one in seen if one.rehearsal.schedule == SCHEDULE and not one.case.name]
+    plain = [one for one in seen if one.rehearsal.schedule == ORDINARY and not one.case.name]
     resources = {resource.ref: resource for one in plain for resource in one.case.all_resources()}
     registered = {**_found(plain), **{ref: resource.body for ref, resource in resources.items()}}
     for webhook in (*_of_admission(registered, resources), *_of_conversion(registered, resources)):

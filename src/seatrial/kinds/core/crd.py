@@ -46,6 +46,11 @@ def behave(crd: Body, world: World) -> Acts:
         yield from cabundle.behave(crd, world)
 
 
+def is_quick(crd: Body) -> bool:
+    """All but the injection of a CA is done by the API server."""
+    return is_terminating(crd) or not conditions.is_true(crd, "Established") or not cabundle.wants_injection(crd)
+
+
 def default(crd: Body) -> Body:
     spec = {"conversion": {"strategy": "None"}, **(crd.get("spec") or {})}
     names = dict(spec.get("names") or {})
@@ -175,6 +180,7 @@ KINDS = (
         actor="crd-controller",
         needs=needs,
         behave=behave,
+        quick=is_quick,
         immutable=immutable,
         default=default,
         prepare=prepare,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Create, Delete, Kind, Status, Update, World
+from seatrial.kinds import Acts, Create, Delete, Kind, Status, Update, World, always
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating, with_metadata
 from seatrial.kinds.tables.catalogue import plural_of
@@ -156,6 +156,7 @@ KINDS = (
         "Namespace",
         actor="namespace-controller",
         behave=behave,
+        quick=always,
         default=default,
         deleting=deleting,
         ready=ready,

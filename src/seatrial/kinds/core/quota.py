@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from seatrial.kinds import Acts, Kind, Status, World
+from seatrial.kinds import Acts, Kind, Status, World, always
 from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.core.quantities import amount, written
 from seatrial.kinds.tables.catalogue import CATALOGUE
@@ -102,6 +102,6 @@ def _default_limit(limit: Body) -> Body:
 
 
 KINDS = (
-    Kind("ResourceQuota", actor="resourcequota-controller", behave=behave),
+    Kind("ResourceQuota", actor="resourcequota-controller", behave=behave, quick=always),
     Kind("LimitRange", default=default_limits),
 )

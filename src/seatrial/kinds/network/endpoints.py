@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from seatrial.kinds import Acts, Create, Delete, Kind, Update, World
+from seatrial.kinds import Acts, Create, Delete, Kind, Update, World, always
 from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.workloads.pods import is_finished, is_ready
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of, uid_of
@@ -168,6 +168,6 @@ def _headless(service: Body) -> dict[str, str]:
 
 
 KINDS = (
-    Kind("Endpoints", actor="endpoint-controller", behave=behave_endpoints),
+    Kind("Endpoints", actor="endpoint-controller", behave=behave_endpoints, quick=always),
     Kind("EndpointSlice", "discovery.k8s.io", actor="endpointslice-controller"),
 )

@@ -111,6 +111,7 @@ KINDS = (
         "Service",
         actor="service-controller",
         behave=behave,
+        quick=ready,
         produces=produces,
         immutable=immutable,
         default=default,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Create, Delete, Emit, Kind, Need, Status, Update, World
+from seatrial.kinds import Acts, Create, Delete, Emit, Kind, Need, Status, Update, World, always
 from seatrial.kinds.core.immutable import NEWEST, difference, forbidden, immutable_field, invalid, scalar
 from seatrial.kinds.core.objectmeta import (
     created_at,
@@ -142,6 +142,11 @@ def immutable_class(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[st
         if (old.get(field) or None) != (new.get(field) or None):
             yield forbidden(field, f"updates to {field} are forbidden.")
     yield from immutable_field(old, new, "volumeBindingMode", minor)
+
+
+def is_quick(claim: Body) -> bool:
+    """Provisioning a volume takes seconds."""
+    return scheduler.is_bound(claim) or is_terminating(claim)
 
 
 def default_claim(claim: Body) -> Body:
@@ -350,6 +355,7 @@ KINDS = (
         "PersistentVolume",
         actor="persistentvolume-controller",
         behave=behave_volume,
+        quick=always,
         default=default_volume,
         prepare=prepare_volume,
         immutable=immutable_volume,
@@ -359,6 +365,7 @@ KINDS = (
         actor="persistentvolume-controller",
         needs=claim_needs,
         behave=behave_claim,
+        quick=is_quick,
         default=default_claim,
         prepare=prepare_claim,
         immutable=immutable_claim,

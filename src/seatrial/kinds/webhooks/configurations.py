@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from seatrial.kinds import Acts, Kind, Need, Status, World
+from seatrial.kinds import Acts, Kind, Need, Status, World, always
 from seatrial.kinds.core.entries import entries
 from seatrial.kinds.core.objectmeta import generation_of
 from seatrial.kinds.operators.cert_manager import injection_needs
@@ -86,6 +86,7 @@ KINDS = (
         actor="validatingadmissionpolicy-status-controller",
         default=default_policy,
         behave=behave_policy,
+        quick=always,
     ),
     Kind("ValidatingAdmissionPolicyBinding", GROUP, needs=binding_needs),
     Kind("MutatingAdmissionPolicy", GROUP, default=default_policy),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Create, Delete, Kind, Need, Status, World
+from seatrial.kinds import Acts, Create, Delete, Kind, Need, Status, World, always
 from seatrial.kinds.core.immutable import NEWEST, immutable_field, selector
 from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating, with_metadata
 from seatrial.kinds.scripts.containers import template_awaited
@@ -152,6 +152,7 @@ KINDS = (
         actor="daemonset-controller",
         needs=needs,
         behave=behave,
+        quick=always,
         immutable=immutable,
         default=default,
         prepare=prepare,

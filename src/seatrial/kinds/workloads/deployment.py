@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Create, Deadline, Delete, Emit, Kind, Need, Status, Update, World
+from seatrial.kinds import Acts, Create, Deadline, Delete, Emit, Kind, Need, Status, Update, World, always
 from seatrial.kinds.core.immutable import NEWEST, immutable_field, selector
 from seatrial.kinds.core.objectmeta import adopt, generation_of, is_terminating, namespace_of, with_metadata
 from seatrial.kinds.scripts.containers import template_awaited
@@ -257,6 +257,7 @@ KINDS = (
         needs=needs,
         produces=template_products("spec", "template"),
         behave=behave,
+        quick=always,
         immutable=immutable,
         default=default,
         deadline=deadline,

@@ -5,7 +5,7 @@ From pkg/controller/disruption of Kubernetes 1.34.
 
 from __future__ import annotations
 
-from seatrial.kinds import Acts, Kind, Status, World
+from seatrial.kinds import Acts, Kind, Status, World, always
 from seatrial.kinds.core.conditions import condition
 from seatrial.kinds.core.objectmeta import controller_of, generation_of, is_terminating, namespace_of
 from seatrial.kinds.core.selection import selected
@@ -59,4 +59,4 @@ def _scale(pods: list[Body], world: World) -> int:
     return sum(int(dig(world.get(ref), "spec", "replicas") or 0) for ref in owners.values())
 
 
-KINDS = (Kind("PodDisruptionBudget", "policy", actor="disruption-controller", behave=behave),)
+KINDS = (Kind("PodDisruptionBudget", "policy", actor="disruption-controller", behave=behave, quick=always),)

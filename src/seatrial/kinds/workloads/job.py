@@ -11,7 +11,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from seatrial.kinds import Acts, Create, Deadline, Delete, Emit, Kind, Need, Status, World
+from seatrial.kinds import Acts, Create, Deadline, Delete, Emit, Kind, Need, Status, World, always
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.conditions import condition, with_condition, without_zeros
 from seatrial.kinds.core.immutable import (
@@ -395,6 +395,7 @@ KINDS = (
         actor="job-controller",
         needs=needs,
         behave=behave,
+        quick=always,
         produces=produces,
         immutable=immutable,
         default=default,

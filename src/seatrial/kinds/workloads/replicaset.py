@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from seatrial.kinds import Act, Acts, Create, Delete, Emit, Kind, Status, World
+from seatrial.kinds import Act, Acts, Create, Delete, Emit, Kind, Status, World, always
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.conditions import condition, with_condition, without_condition, without_zeros
 from seatrial.kinds.core.immutable import NEWEST, immutable_field, selector
@@ -111,6 +111,7 @@ KINDS = (
         actor="replicaset-controller",
         needs=template_needs("spec", "template"),
         behave=behave,
+        quick=always,
         immutable=immutable,
         default=default,
         ready=ready,
@@ -120,6 +121,7 @@ KINDS = (
         actor="replication-controller",
         needs=template_needs("spec", "template"),
         behave=behave,
+        quick=always,
         default=default,
         ready=ready,
     ),

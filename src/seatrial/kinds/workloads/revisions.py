@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 
 from seatrial.kinds import Act, Acts, Create, Delete, Kind, Update, World
 from seatrial.kinds.core.immutable import IMMUTABLE, NEWEST, invalid
-from seatrial.kinds.core.objectmeta import namespace_of
+from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.tables.internal_types import shown, sorted_maps
 from seatrial.kinds.workloads.rollout import template_hash
 from seatrial.model.resource import Body, dig, labels_of, name_of
@@ -22,12 +22,16 @@ def revisions_of(owner: Body, world: World) -> list[Body]:
 
 
 def keep_revision(owner: Body, world: World) -> Generator[Act, str | None, Body]:
-    """Create the revision of the owner's template, or make it the newest. Returns it."""
+    """Create the revision of the owner's template, or make it the newest. Returns it.
+
+    Not while the owner is being deleted: the garbage collector deletes its revisions before its pods are gone.
+    """
     known = revisions_of(owner, world)
     wanted = _revision(owner, known)
     same = [revision for revision in known if revision.get("data") == wanted["data"]]
     if not same:
-        yield Create(wanted, owner=owner)
+        if not is_terminating(owner):
+            yield Create(wanted, owner=owner)
         return wanted
     newest = same[-1]
     if newest is known[-1]:

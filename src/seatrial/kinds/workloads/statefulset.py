@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 
 from msgspec import Struct
 
-from seatrial.kinds import Act, Acts, Create, Delete, Emit, Kind, Need, Status, World
+from seatrial.kinds import Act, Acts, Create, Delete, Emit, Kind, Need, Status, World, always
 from seatrial.kinds.core.conditions import without_zeros
 from seatrial.kinds.core.entries import entries
 from seatrial.kinds.core.immutable import NEWEST, forbidden, immutable_field, invalid, selector
@@ -265,6 +265,7 @@ KINDS = (
         actor="statefulset-controller",
         needs=needs,
         behave=behave,
+        quick=always,
         immutable=immutable,
         default=default,
         ready=ready,

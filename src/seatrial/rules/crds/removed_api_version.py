@@ -121,4 +121,4 @@ def _later(moment: Moment, resource: Resource, removal: Removal) -> Finding:
     )
 
 
-RULE = Rule("ST105", "removed-api-version", check)
+RULE = Rule("ST105", "removed-api-version", check, timeless=True)

@@ -266,4 +266,4 @@ def _no_longer(
     )
 
 
-RULE = Rule("ST104", "third-party-crd-absent", check)
+RULE = Rule("ST104", "third-party-crd-absent", check, timeless=True)

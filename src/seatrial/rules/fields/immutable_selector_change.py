@@ -114,4 +114,4 @@ def _next_version(moment: Moment, resource: Resource, labels: list[str]) -> Find
     )
 
 
-RULE = Rule("ST301", "immutable-selector-change", check)
+RULE = Rule("ST301", "immutable-selector-change", check, timeless=True)

@@ -104,4 +104,4 @@ def _next_version(moment: Moment, resource: Resource, labels: list[str]) -> Find
     )
 
 
-RULE = Rule("ST302", "job-immutable-template", check)
+RULE = Rule("ST302", "job-immutable-template", check, timeless=True)

@@ -63,4 +63,4 @@ def _only_grows(changed: list[Difference]) -> bool:
     return bool(changed) and all(d.path == SIZE and amount(d.now) > amount(d.was) for d in changed)
 
 
-RULE = Rule("ST304", "pvc-immutable-spec", check)
+RULE = Rule("ST304", "pvc-immutable-spec", check, timeless=True)

@@ -196,4 +196,4 @@ def _places(refused: Refused) -> Iterator[Pointer]:
     yield owner.place(*path, "serviceAccountName")
 
 
-RULE = Rule("ST224", "hook-job-missing-rbac", check)
+RULE = Rule("ST224", "hook-job-missing-rbac", check, timeless=True)

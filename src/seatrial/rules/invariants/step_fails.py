@@ -6,8 +6,8 @@ forever, the rules look for the cause. A rule that knows the cause reports it un
 This finding is what remains: the step did not end well in the rehearsal, and no other finding is about that failure.
 It shows the engine's error, the object that it names, and the events that led to it.
 
-`will` means that the step fails on a fast cluster and on a slow one, even if it fails for different reasons. `may`
-means that it fails on only one of them.
+`will` means that the step fails on an ordinary cluster, on a slow one and on a fast one, even if it fails for different
+reasons. `likely` means that it fails on an ordinary one, but not on all of them, and `may` that it does not.
 
 Steps that fail for the same reason are reported once. A step that fails only because an earlier one did - `has no
 deployed releases` after a failed install - is not reported again.
@@ -53,7 +53,8 @@ from seatrial.model.timeline import Event
 from seatrial.phrases.objects import in_kubectl
 
 FAILS: Damage = "failed-deploy"
-CLUSTERS = {"lazy": "slow", "eager": "fast", "seeded": "seeded"}
+CLUSTERS = {"ordinary": "an ordinary cluster", "lazy": "a slow cluster", "eager": "a fast cluster"}
+SEEDED = "a seeded cluster"
 WAITS = "waits for "
 SHOWN = ("created", "deleting", "deleted", "said")
 EVENTS_MAX = 6
@@ -157,7 +158,17 @@ def _finding(breaches: list[Breach]) -> Finding:
         cause=failure.cause,
     )
     widest = max(breaches, key=lambda breach: len(breach.schedules))
-    return replace(finding, schedules=tuple(dict.fromkeys((*first.schedules, *widest.schedules))))
+    seen = tuple(dict.fromkeys((*first.schedules, *widest.schedules)))
+    return replace(finding, schedules=seen, timeless=_is_timeless(failure))
+
+
+def _is_timeless(failure: StepFailure) -> bool:
+    """Whether a slower or a faster cluster would refuse it as well: an invalid, immutable or forbidden object."""
+    refusals = [event.refusal for event in failure.events if event.effect == "refused" and event.refusal]
+    return bool(refusals) and all(
+        refusal.denied or refusal.by or (refusal.reason == "Invalid" and not (refusal.call or refusal.terminating))
+        for refusal in refusals
+    )
 
 
 def _message(alike: list[StepFailure]) -> str:
@@ -169,7 +180,7 @@ def _message(alike: list[StepFailure]) -> str:
 
 def _for_two_reasons(failure: StepFailure) -> str:
     verb = "hangs" if failure.hung else "fails"
-    return f"{failure.moment.act} {verb} on a slow cluster and on a fast one, for different reasons"
+    return f"{failure.moment.act} {verb} on every cluster, for different reasons"
 
 
 def _what(failure: StepFailure) -> str:
@@ -182,7 +193,7 @@ def _what(failure: StepFailure) -> str:
 def _in_cluster(one: FailedStep) -> str:
     rules = ", ".join(dict.fromkeys(finding.rule for finding in one.explained_by))
     verb = "hangs" if one.failure.hung else "fails"
-    return f"On a {CLUSTERS[one.schedule]} cluster it {verb}{_what(one.failure)}{f' ({rules})' if rules else ''}"
+    return f"On {CLUSTERS.get(one.schedule, SEEDED)} it {verb}{_what(one.failure)}{f' ({rules})' if rules else ''}"
 
 
 def _numbers(breaches: list[Breach]) -> str:

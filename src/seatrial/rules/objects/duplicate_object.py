@@ -124,4 +124,4 @@ def _written_over(moment: Moment, copies: list[Resource], events: list[Event]) -
     )
 
 
-RULE = Rule("ST819", "duplicate-object", check)
+RULE = Rule("ST819", "duplicate-object", check, timeless=True)

@@ -125,4 +125,4 @@ def _path(wrong: FieldCause, written: Resource) -> tuple[str | int, ...]:
     return next(((*path, key) for key, text in texts.items() if wrong.value in (key, text)), path)
 
 
-RULE = Rule("ST115", "object-is-invalid", check)
+RULE = Rule("ST115", "object-is-invalid", check, timeless=True)

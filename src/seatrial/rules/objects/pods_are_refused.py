@@ -97,4 +97,4 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, 
     )
 
 
-RULE = Rule("ST116", "pods-are-refused", check)
+RULE = Rule("ST116", "pods-are-refused", check, timeless=True)
