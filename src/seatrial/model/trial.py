@@ -24,6 +24,10 @@ class StorageClass(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     binding: str = "Immediate"
     default: bool = False
+    expansion: bool = False
+    """Whether PVCs of this class can grow: `allowVolumeExpansion`."""
+    reclaim: str = "Delete"
+    """What happens to a volume whose PVC is deleted: Delete or Retain."""
 
 
 class Operator(Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,8 +37,15 @@ class Operator(Struct, frozen=True, forbid_unknown_fields=True):
     version: str = ""
     deployment: str = ""
     kinds: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    """The versions in which its kinds are served, oldest first; by default v1alpha1, v1beta1 and v1."""
     finalizer: str = ""
+    """The finalizer that it sets and removes."""
+    removes: tuple[str, ...] = ()
+    """Finalizers that it removes from a deleted object although it did not set them."""
     produces: dict[str, str] = {}
+    owns: bool = True
+    """Whether what it produces is deleted with the custom resource."""
 
 
 class Assumptions(Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from typing import Any
 from seatrial.kinds import Acts, Create, Emit, Kind, Need, Status, Update, World
 from seatrial.kinds.core.entries import entries
 from seatrial.kinds.core.objectmeta import created_at, is_terminating, namespace_of
-from seatrial.kinds.workloads.images import IMAGES
+from seatrial.kinds.workloads.images import IMAGES, has_tag
 from seatrial.kinds.workloads.kubelet import OUTCOME
 from seatrial.kinds.workloads.pods import phase_of
 from seatrial.model.resource import Body, Ref, annotations_of, dig, name_of
@@ -79,7 +79,7 @@ def behave_config(config: Body, world: World) -> Acts:
         return
     triggers = [trigger.get("type") for _, trigger in entries(config, "spec", "triggers")]
     source = _from(config)
-    by_image = "ImageChange" in triggers and source is not None and world.get(source[1]) is not None
+    by_image = "ImageChange" in triggers and source is not None and has_tag(source[1], world)
     if "ConfigChange" not in triggers and not by_image:
         return
     refusal = yield Create(next_build(config), owner=config)
@@ -126,7 +126,7 @@ def behave_build(build: Body, world: World) -> Acts:
         stream = Ref("ImageStream", output.namespace, output.name.partition(":")[0], IMAGES)
         yield from _waits(build, "InvalidOutputReference", "Output image could not be resolved.", stream)
         return
-    if source is not None and world.get(source[1]) is None:
+    if source is not None and not has_tag(source[1], world):
         yield from _waits(build, "InvalidImageReference", "Referenced image could not be resolved.", source[1])
         return
     pod = world.get(Ref("Pod", namespace_of(build), f"{name_of(build)}-build"))

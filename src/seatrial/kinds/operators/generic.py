@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec import Struct
 
-from seatrial.kinds import Acts, Create, Emit, Kind, Need, World
-from seatrial.kinds.core.objectmeta import namespace_of
+from seatrial.kinds import Acts, Create, Emit, Kind, Need, Update, World
+from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating, namespace_of, without_finalizer
 from seatrial.kinds.operators import (
     argocd,
     builds,
@@ -65,6 +65,10 @@ class DescribedOperator(Struct, frozen=True):
     finalizer: str = ""
     makes: tuple[str, ...] = ()
     """Patterns: `Secret {spec.target.name}`."""
+    removes: tuple[str, ...] = ()
+    """Finalizers of others that it removes from a deleted object."""
+    owns: bool = True
+    """Whether what it makes is deleted with the custom resource."""
 
 
 class KindBehaviour(Struct, frozen=True):
@@ -77,6 +81,8 @@ class KindBehaviour(Struct, frozen=True):
     finalizer: str = ""
     makes: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    removes: tuple[str, ...] = ()
+    owns: bool = True
 
 
 def description(operator: DescribedOperator) -> Body:
@@ -105,7 +111,18 @@ def described_kinds(body: Body) -> Iterator[Kind]:
 
     for name in described.kinds:
         kind, _, group = name.partition(".")
-        yield _kind(KindBehaviour(described.name, group, kind, release, described.finalizer, described.makes))
+        yield _kind(
+            KindBehaviour(
+                described.name,
+                group,
+                kind,
+                release,
+                described.finalizer,
+                described.makes,
+                removes=described.removes,
+                owns=described.owns,
+            )
+        )
 
 
 def described_deployments(body: Body) -> Iterator[tuple[Ref, str]]:
@@ -135,11 +152,15 @@ def _kind(behaviour: KindBehaviour) -> Kind:
 
     def behave(body: Body, world: World) -> Acts:
         release = behaviour.release(world)
+        held = [finalizer for finalizer in finalizers_of(body) if finalizer in behaviour.removes]
+        if release is not None and is_terminating(body) and held:
+            yield Update(without_finalizer(body, held[0]))  # It runs again for the next one.
+            return
         if release is None or not (yield from keep_finalizer(body, release, behaviour.finalizer)):
             return
         for ref in produces(body):
             if world.get(ref) is None and (made := _made(body, ref)):
-                refusal = yield Create(made, owner=body)
+                refusal = yield Create(made, owner=body if behaviour.owns else None)
                 if refusal is not None:
                     yield Emit(body, "CreateFailed", refusal.message, refusal=refusal)
 

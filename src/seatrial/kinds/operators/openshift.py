@@ -11,7 +11,7 @@ from seatrial.kinds import Acts, Create, Kind, Need, Status, Update, World
 from seatrial.kinds.core.conditions import condition
 from seatrial.kinds.core.entries import entries
 from seatrial.kinds.core.objectmeta import generation_of, is_terminating, namespace_of
-from seatrial.kinds.workloads.images import IMAGES
+from seatrial.kinds.workloads.images import IMAGES, has_tag
 from seatrial.kinds.workloads.pod_template import default_template, template_needs
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
 
@@ -51,7 +51,7 @@ def behave(config: Body, world: World) -> Acts:
     if is_terminating(config):
         return
     tags = [tag for _, trigger in entries(config, "spec", "triggers") if (tag := _tag(trigger, config))]
-    if any(world.get(tag) is None for tag in tags):
+    if not all(has_tag(tag, world) for tag in tags):
         return
     made = sorted(world.owned(config, "ReplicationController"), key=_version)
     template = default_template(dig(config, "spec", "template") or {})

@@ -16,6 +16,8 @@ IMAGES = "image.openshift.io"
 REGISTRY = re.compile(
     r"image-registry\.openshift-image-registry\.svc(?:\.cluster\.local)?:5000/([^/]+)/([^/:@]+)(?::(.+))?"
 )
+PLATFORM_NAMESPACE = "openshift"
+"""Where OpenShift has its own image streams."""
 WORKLOADS = ("DaemonSet", "Deployment", "StatefulSet")
 """Kinds that keep containers running."""
 _HASHED = re.compile(r"-[0-9a-f]{32}$")
@@ -30,12 +32,19 @@ def pull_failure(image: str, namespace: str, world: World) -> tuple[str, Ref] | 
         if not dig(stream, "spec", "lookupPolicy", "local"):
             return None
         tag = Ref("ImageStreamTag", namespace, f"{image_name(image)}:{image_tag(image) or 'latest'}", IMAGES)
-    if not world.served("ImageStreamTag", IMAGES) or world.get(tag) is not None:
+    if not world.served("ImageStreamTag", IMAGES) or has_tag(tag, world):
         return None
     name, _, version = tag.name.partition(":")
     unknown = "manifest unknown" if world.get(Ref("ImageStream", tag.namespace, name, IMAGES)) else "name unknown"
     where = image.rpartition(":")[0] if image.rpartition(":")[2] == version else image
     return f"rpc error: code = Unknown desc = reading manifest {version} in {where}: {unknown}", tag
+
+
+def has_tag(tag: Ref, world: World) -> bool:
+    """Whether an image stream tag exists. OpenShift ships those of namespace `openshift` (cli, tools, ...)."""
+    stream = Ref("ImageStream", tag.namespace, tag.name.partition(":")[0], IMAGES)
+    shipped = tag.namespace == PLATFORM_NAMESPACE and world.get(stream) is None
+    return shipped or world.get(tag) is not None
 
 
 def stream_tag(image: str) -> Ref | None:

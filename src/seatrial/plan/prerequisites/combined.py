@@ -99,6 +99,7 @@ def declared_objects(
         yield from assumed_objects(operator)
     paths = (*map(opened.path, (*assume.crds, *assume.objects)), *files)
     written = [r for path in paths for r in read_manifests(path, namespace=namespace).resources]
+    yield from needed.platform_crds(written)
     for name in sorted({resource.ref.namespace for resource in written} - {""}):
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     yield from map(_in_its_namespace, written)

@@ -50,6 +50,8 @@ def storage_classes(given: Iterable[StorageClass]) -> Iterator[Body]:
             "metadata": {"name": storage_class.name, "annotations": annotations},
             "provisioner": "example.com/assumed",
             "volumeBindingMode": storage_class.binding,
+            "reclaimPolicy": storage_class.reclaim,
+            "allowVolumeExpansion": storage_class.expansion,
         }
 
 
@@ -72,10 +74,17 @@ def _described(operator: Operator) -> Iterator[Body]:
         kind, _, group = name.partition(".")
         if not group:
             raise CannotContinue(f"assume.operators: {operator.name}: kinds: {name!r} is not of the form Kind.group")
-        yield crd_of(_unknown_kind(group, kind), ANY_VERSION, ANY_VERSION[-1])
+        versions = operator.versions or ANY_VERSION
+        yield crd_of(_unknown_kind(group, kind, versions), versions, versions[-1])
     yield description(
         DescribedOperator(
-            operator.name, operator.kinds, operator.deployment, operator.finalizer, tuple(_patterns(operator))
+            operator.name,
+            operator.kinds,
+            operator.deployment,
+            operator.finalizer,
+            tuple(_patterns(operator)),
+            operator.removes,
+            operator.owns,
         )
     )
     if operator.deployment:
@@ -95,9 +104,9 @@ def _patterns(operator: Operator) -> Iterator[str]:
         yield f"{entry.kind}{'.' if entry.group else ''}{entry.group} {{{path}}}"
 
 
-def _unknown_kind(group: str, kind: str) -> OperatorKind:
-    versions = tuple(Version(name) for name in ANY_VERSION)
-    return OperatorKind(group, kind, plural_for(group, kind), True, (), ("status",), versions)
+def _unknown_kind(group: str, kind: str, versions: Iterable[str]) -> OperatorKind:
+    served = tuple(Version(name) for name in versions)
+    return OperatorKind(group, kind, plural_for(group, kind), True, (), ("status",), served)
 
 
 def _ref(body: Body) -> Ref:

@@ -359,6 +359,15 @@ def ref_in_cluster(body: Body) -> Ref:
     return ref_of(body, namespaced=not is_cluster_scoped(group, kind), namespace="default")
 
 
+def platform_crds(written: Iterable[Resource]) -> Iterator[Body]:
+    """The CRDs of given objects whose kinds a platform serves, such as an ImageStreamTag of OpenShift."""
+    for key in sorted({_key(resource.ref) for resource in written}):
+        if key in operator_kinds() and operator_kinds()[key][0].platform:
+            operator, kind = operator_kinds()[key]
+            release = release_number("", operator)
+            yield crd_of(kind, kind.served(release), kind.stored(release))
+
+
 def from_api_versions(api_versions: Iterable[str], served: Iterable[str]) -> Iterator[Body]:
     """CRDs that make the cluster serve `--api-versions g/v/Kind`."""
     there = set(served)

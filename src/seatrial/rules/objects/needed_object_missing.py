@@ -11,7 +11,8 @@ References never cross namespaces: a Secret of the same name in another namespac
 What a release needs and does not contain is assumed to exist, because it usually does. This finding is about the other
 case: the user says that an object is absent (`--absent`, `--assume-only`), or an object of the same kind and name is in
 another namespace of the same input, which suggests that one of the two namespaces is wrong (*may*). So does a CRD in
-`crds/` of a chart that an option skips (`--skip-crds`, `skipCrds: true`, `crds: Skip`) while the chart uses its kind.
+`crds/` of a chart that an option skips (`--skip-crds`, `skipCrds: true`, `crds: Skip`) while the chart uses its kind. A
+StorageClass that a PVC names and that the input does not contain is reported as well (*may*).
 
 ## Example
 ```yaml
@@ -68,6 +69,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             elif ref in assumed and (other := _elsewhere(moment, ref)):
                 reported.add(ref)
                 yield _near_miss(moment, ref, other, users)
+            elif ref.kind == "StorageClass" and case.is_assumed(ref):
+                reported.add(ref)
+                yield _unknown_class(moment, ref, users)
         for crd in moment.release.skipped_crds if moment.release else ():
             users_of_kind = list(_of_kind(moment, crd))
             if users_of_kind and case.is_assumed(crd.ref) and crd.ref not in reported:
@@ -108,6 +112,25 @@ def _near_miss(moment: Moment, ref: Ref, other: Ref, users: list[Edge]) -> Findi
         ),
         places=[own.place(*users[0].need.field), *([written.place("metadata", "namespace")] if written else ())],
         confirm=f"kubectl get {in_kubectl(ref)}",
+    )
+
+
+def _unknown_class(moment: Moment, ref: Ref, users: list[Edge]) -> Finding:
+    own = users[0].user
+    return found(
+        RULE,
+        moment,
+        objects=[own.ref, ref],
+        damage="failed-deploy",
+        certainty="may",
+        message=f"{own.ref} uses {ref}, which the input does not contain; without it the PVC stays Pending",
+        details=(
+            *_others(users),
+            "It is assumed to exist and to bind at once. Pass yours with --assume, or under storageClasses in a trial "
+            "file.",
+        ),
+        places=[own.place(*users[0].need.field)],
+        confirm=f"kubectl get storageclass {ref.name}",
     )
 
 
