@@ -153,10 +153,10 @@ def covers(webhook: Webhook) -> str:
 
 
 def outcome_of(moment: Moment) -> str:
-    """`helm install fails`"""
+    """`helm install fails`, `the sync fails`"""
     ended = moment.ended
     ends = {"failed": "fails", "hung": "hangs", "ok": "succeeds"}[ended.outcome]
-    if is_flux(moment.rehearsal):
+    if is_flux(moment.rehearsal) or moment.engine.name == "argocd":
         return f"{moment.act} {ends}"
     return f"{' '.join((moment.engine.name, ended.action, *ended.flags))} {ends}"
 

@@ -4,8 +4,8 @@
 `PostSync` starts when everything in the `Sync` phase is healthy, and Helm's `post-install` and `post-upgrade` hooks are
 `PostSync`. `helm install` runs them as soon as the objects are created, unless it runs with `--wait`; Argo CD always
 waits. A workload whose pods mount what such a hook creates, or wait in an init container for its Job, never becomes
-ready, and the operation stays `Running` without a timeout. On a cluster where the hook has run once, everything looks
-fine.
+ready. With a Deployment the sync fails after `progressDeadlineSeconds`; with other kinds the operation stays `Running`
+without a timeout. On a cluster where the hook has run once, everything looks fine.
 
 It **may** happen if an init container names the Job of such a hook: whether it really waits depends on its program.
 

@@ -1,10 +1,11 @@
 """An object never becomes healthy, so later waves or dependent Kustomizations are never applied.
 
 ## What happens
-Argo CD applies one wave at a time, and starts the next when everything in the last one is healthy. There is no timeout.
-A Service of type LoadBalancer that gets no address, an Ingress whose controller publishes none, a Secret that nothing
-creates, an image that cannot be pulled: the object stays `Progressing`, the operation stays `Running`, and it looks
-like a slow start. A fix that is pushed meanwhile is not applied: the running operation must be terminated first.
+Argo CD applies one wave at a time, and starts the next when everything in the previous one is healthy. There is no
+timeout. A Service of type LoadBalancer that gets no address, an Ingress whose controller publishes none, a StatefulSet
+or a Job whose pods cannot start: the object stays `Progressing`, the operation stays `Running`, and it looks like a
+slow start. A Deployment becomes `Degraded` after its `progressDeadlineSeconds` (10 minutes by default), and the sync
+fails. A fix that is pushed while the operation is `Running` is not applied: terminate the operation first.
 
 Argo CD does not wait for the last wave. The same object does no harm there, so the problem appears when you add a
 later wave or a PostSync hook.

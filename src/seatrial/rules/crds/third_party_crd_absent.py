@@ -9,10 +9,10 @@ written for them still use them.
 kubectl also resolves all kinds first, and applies what it can resolve. Pulumi creates the other resources meanwhile,
 retries this one for 63 seconds, and then fails.
 
-Nothing else causes this error: Helm does not check whether namespaces, stores or Secrets exist, and later resources see
-what hooks have created. Making the custom resource a hook only moves the failure: Helm resolves a hook's kind only when
-it runs the hook, so everything before it has already been created. The error then mentions `deleting hook`, because
-Helm resolves the hook first to delete a previous copy, even without a `helm.sh/hook-delete-policy`.
+Nothing else causes this error: Helm does not check here whether namespaces, SecretStores or Secrets exist. Making the
+custom resource a hook only moves the failure: Helm resolves a hook's kind only when it runs the hook, so everything
+before it has already been created. The error then mentions `deleting hook`, because Helm resolves the hook first to
+delete a previous copy, even without a `helm.sh/hook-delete-policy`.
 
 If nothing in the trial defines a kind, it cannot be known whether it will be in the cluster: it is assumed, and listed
 as a prerequisite. A trial that names the operator (`assume: operators: [external-secrets@1.0.0]`) decides it. A version

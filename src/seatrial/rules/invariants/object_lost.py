@@ -86,7 +86,8 @@ def _why(loss: Loss) -> str:
     if inside:
         said.append(f"Deleted with {loss.object}: {names(event.object for event in inside)}.")
     if loss.users and loss.object.kind not in WEBHOOKS:
-        said.append(f"{loss.object} is used by {names(loss.users)}.")
+        leads = loss.object.kind in ("Service", "Ingress")
+        said.append(f"{loss.object} {'leads to' if leads else 'is used by'} {names(loss.users)}.")
     if loss.object.kind == CLAIM and loss.damage == "data-loss":
         said.append(f"The volume of {loss.object} is deleted with it.")
     return " ".join(said)

@@ -198,7 +198,8 @@ def _in_cluster(one: FailedStep) -> str:
 
 def _numbers(breaches: list[Breach]) -> str:
     numbers = [str(breach.failure.step + 1) for breach in breaches]
-    return f"Steps {', '.join(numbers[:-1])} and {numbers[-1]} fail for this reason." if numbers[1:] else ""
+    verb = "hang" if breaches[0].failure.hung else "fail"
+    return f"Steps {', '.join(numbers[:-1])} and {numbers[-1]} {verb} for this reason." if numbers[1:] else ""
 
 
 def _quoted(failure: StepFailure) -> str:

@@ -6,7 +6,7 @@ A Pod that refers to a missing Secret or ConfigMap is created, and its container
 binding to a missing Role or ServiceAccount grants nothing, and nothing reports it. Flux waits forever for a missing
 object in `dependsOn`.
 
-References never cross namespaces: a Secret of the same name in another namespace does not help.
+A pod finds Secrets and ConfigMaps only in its own namespace: one with the same name in another namespace does not help.
 
 What a release needs and does not contain is assumed to exist, because it usually does. This finding is about the other
 case: the user says that an object is absent (`--absent`, `--assume-only`), or an object of the same kind and name is in
@@ -106,7 +106,7 @@ def _near_miss(moment: Moment, ref: Ref, other: Ref, users: list[Edge]) -> Findi
         certainty="may",
         message=f"{own.ref} needs {ref}; the input has {other.kind} {other.name} only in namespace {other.namespace}",
         details=(
-            "References do not cross namespaces.",
+            f"{own.ref} looks in namespace {ref.namespace} only.",
             *_others(users),
             f"{ref} is assumed to exist. --absent {ref} shows what happens without it.",
         ),

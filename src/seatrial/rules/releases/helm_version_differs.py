@@ -116,7 +116,7 @@ def _finding(moment: Moment, other: Rehearsal, objects: list[Ref]) -> Finding:
         certainty="may",
         message=f"helm {act} {well} with Helm {good} and fails with Helm {bad}{about}",
         details=(
-            f"Helm {bad} {'waits forever' if ended.outcome == 'hung' else 'reports'}: {_shortened(ended.error)}",
+            f"Helm {bad} {'hangs' if ended.outcome == 'hung' else 'reports'}: {_shortened(ended.error)}",
             _refusal(Moment(fails, moment.case, moment.index)),
             _why(Moment(fails, moment.case, moment.index)),
         ),

@@ -48,7 +48,6 @@ from seatrial.evidence.webhooks.calls import (
     Call,
     Webhook,
     is_record,
-    named,
     outcome_of,
     refused_by_cause,
     registered,
@@ -58,7 +57,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.outcome import revisions
+from seatrial.phrases.outcome import first_named, revisions
 
 PENDING = {"install": "pending-install", "upgrade": "pending-upgrade", "rollback": "pending-rollback"}
 
@@ -120,7 +119,10 @@ def _message(moment: Moment, refused: list[Ref], webhook: Webhook) -> str:
             f'"{webhook.name}", which matches its release Secrets, does not answer yet'
         )
     what = [ref for ref in refused if not is_record(ref)]
-    return f'{outcome_of(moment)}: {named(what)} is created before webhook "{webhook.name}" answers'
+    but = " only on retry:" if _is_healed(moment, what) else ", but" if moment.ended.outcome == "ok" else ":"
+    verb = "is" if len(what) == 1 else "are"
+    rejected = f'{first_named(what)} {verb} rejected, because webhook "{webhook.name}" does not answer yet'
+    return f"{outcome_of(moment)}{but} {rejected}"
 
 
 def _order(rehearsal: Rehearsal, case: Case, call: Call) -> str:
@@ -140,7 +142,7 @@ def _order(rehearsal: Rehearsal, case: Case, call: Call) -> str:
         )
     if made is not None and made.step == event.step:
         order = _order_of_kinds(rehearsal, event)
-        order = order.replace("--wait waits", "Flux waits") if is_flux(rehearsal) else order
+        order = order.replace("--wait only waits", "Flux only waits") if is_flux(rehearsal) else order
         return (
             f"{configuration} is registered moments before, in the same {rehearsal.steps[event.step].action}, and the "
             f"pods behind {call.webhook.service} have not started. {order}".rstrip()
@@ -160,15 +162,15 @@ def _apart(moment: Moment, ref: Ref, configuration: Ref) -> tuple[Ref, Ref] | No
 
 
 def _is_healed(moment: Moment, refused: list[Ref]) -> bool:
-    """Whether Flux retried by itself, and everything exists in the end."""
+    """Whether the engine retried by itself, as Flux and Argo CD do, and everything exists in the end."""
     ended = moment.ended
-    return bool(ended.reconciled) and ended.outcome == "ok" and all(ref in ended.created for ref in refused)
+    return ended.outcome == "ok" and all(ref in ended.created and not is_record(ref) for ref in refused)
 
 
 def _again(moment: Moment, refused: list[Ref]) -> str:
     """What the engine, or the next steps, do with the rejected objects."""
     if _is_healed(moment, refused):
-        return "Flux retries by itself and succeeds once the pods have started."
+        return f"{moment.speaker} retries by itself and succeeds once the pods are ready."
     following = moment.rehearsal.steps[moment.index + 1] if moment.index + 1 < len(moment.rehearsal.steps) else None
     if following is not None and all(map(is_record, refused)) and following.outcome == "failed":
         pending = PENDING[moment.ended.action]

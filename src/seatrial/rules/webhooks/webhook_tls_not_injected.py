@@ -28,8 +28,8 @@ Job after upgrades too (`post-install,post-upgrade`), or let cert-manager inject
 `pulumi.com/waitFor: "jsonpath={.webhooks[*].clientConfig.caBundle}"` on the configuration waits for the bundle.
 
 ## Fix safety
-Removing a placeholder is safe with Helm 3 from the next upgrade on. With Helm 4 the field stays with its last writer,
-which is what you want.
+With Helm 3 the upgrade that removes the placeholder also removes the bundle once (the field left the chart); later
+upgrades leave it alone. With Helm 4 the field stays with its last writer, which is what you want.
 """
 
 from __future__ import annotations
