@@ -27,10 +27,14 @@ def ready_endpoints(namespace: str, name: str, port_name: str, world: World) -> 
 
 def workloads_behind(service: Body, namespace: str, world: World) -> Iterator[Body]:
     """The workloads behind a Service. Reading them makes a client that waits for endpoints wait for them too."""
-    selector = dig(service, "spec", "selector") or {}
-    for kind, group in WORKLOADS if selector else ():
+    return workloads_with(dig(service, "spec", "selector") or {}, namespace, world)
+
+
+def workloads_with(labels: dict[str, str], namespace: str, world: World) -> Iterator[Body]:
+    """The workloads whose pods have these labels."""
+    for kind, group in WORKLOADS if labels else ():
         for body in world.all(kind, namespace, group):
-            if selector.items() <= labels_of(dig(body, "spec", "template") or {}).items():
+            if labels.items() <= labels_of(dig(body, "spec", "template") or {}).items():
                 found = world.get(Ref(kind, namespace, name_of(body), group))
                 if found is not None and controller_of(found) is None:
                     yield found

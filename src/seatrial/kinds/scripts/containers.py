@@ -88,14 +88,14 @@ def run_script(pod: Body, place: Path, world: World) -> Going:
         if gone.course.code:
             journal.code, journal.ended_seconds = gone.course.code, world.now_seconds
             journal.failures += 1
-            if gone.course.waits_for:
+            if gone.course.in_time:
                 journal.until_seconds = world.now_seconds + journal.pause_seconds
     return gone
 
 
 def _is_restarted(journal: Journal, gone: Gone | None, world: World) -> bool:
     """A container that has failed for lack of something runs again after a pause, and otherwise after a change."""
-    if gone is not None and gone.course.waits_for:
+    if gone is not None and gone.course.in_time:
         journal.until_seconds = journal.ended_seconds + journal.pause_seconds
         if world.now_seconds < journal.until_seconds:
             for ref in gone.course.waits_for:

@@ -145,6 +145,7 @@ def _asked(asked: Asked, state: RunState) -> int | None:
     if not state.run.is_ahead:  # What lies ahead is not said yet.
         state.says = reply.says or state.says
     state.missing.extend([reply.missing] if reply.missing else [])
+    state.in_time = state.in_time or reply.in_time
     state.out.append(reply.out)
     return reply.code
 

@@ -55,7 +55,7 @@ def wait(call: KubectlCall, targets: list[Target] | None, program: Program, stat
             return Reply(None)
         awaited += [Target(ref, target.plural) for ref in refs_of(target, bodies)]
     if not awaited:
-        return Reply(0 if asked == "delete" else 1, "" if asked == "delete" else "error: no matching resources found")
+        return Reply(0) if asked == "delete" else Reply(1, "error: no matching resources found", out="", in_time=True)
     timeout = seconds_in(call.flags.get("--timeout", "")) if "--timeout" in call.flags else DEFAULT_SECONDS
     limit = WEEK_SECONDS if timeout < 0 else timeout
     for target in awaited:

@@ -60,8 +60,7 @@ def called_service(words: tuple[str, ...], namespace: str) -> tuple[Ref, int, st
     if called is None or UNKNOWN in called.host or called.host in NO_SERVICE:
         return None
     labels = called.host.rstrip(".").split(".")
-    sure = len(labels) == 1 or labels[2:3] == ["svc"]
-    if not sure or not all(_LABEL.fullmatch(label) for label in labels[:2]):
+    if not _is_sure(labels, namespace) or not all(_LABEL.fullmatch(label) for label in labels[:2]):
         return None
     where = labels[1] if len(labels) > 1 else namespace
     return Ref("Service", where, labels[0]), called.code, called.says
@@ -73,11 +72,18 @@ def service_of(host: str, program: Program) -> Ref | None:
     if host in NO_SERVICE or not all(_LABEL.fullmatch(label) for label in labels[:2]):
         return None
     name, namespace = labels[0], labels[1] if len(labels) > 1 else program.namespace
-    is_full = len(labels) > 2 and labels[2] == "svc"
-    if len(labels) == 1 or is_full:
-        return Ref("Service", namespace, name)
-    there = program.world.get(Ref("Namespace", "", namespace)) is not None
-    return Ref("Service", namespace, name) if len(labels) == 2 and there and namespace not in NO_NAMESPACE else None
+    service = Ref("Service", namespace, name)
+    if _is_sure(labels, program.namespace):
+        return service
+    is_there = len(labels) == 2 and program.world.peek(service) is not None
+    return service if is_there and namespace not in NO_NAMESPACE else None
+
+
+def _is_sure(labels: list[str], namespace: str) -> bool:
+    """Whether a host can only be a Service: by its full name, or in its own namespace. Some are always there."""
+    of_kubernetes = labels[0] == "kubernetes" or labels[1:2] == ["kube-system"]
+    own = len(labels) == 1 or labels[1:] == [namespace]
+    return not of_kubernetes and (own or labels[2:3] == ["svc"])
 
 
 def _answers(service: Ref, called: Called, world: World) -> bool:

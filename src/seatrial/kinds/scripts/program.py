@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
 from seatrial.kinds import World
 from seatrial.kinds.core.objectmeta import controller_of, namespace_of
+from seatrial.kinds.network.reach import workloads_with
 from seatrial.kinds.scripts.kubectl_args import KubectlCall
 from seatrial.kinds.scripts.kubectl_calls import ApiRequest, CallTarget
 from seatrial.kinds.scripts.resource_names import kind_of
@@ -159,6 +161,8 @@ def listed_objects(target: Target, selector: str, world: World) -> list[Body] | 
     ref = target.ref
     if labels:
         if ref.namespace:
+            if ref.kind == "Pod":
+                deque(workloads_with(labels, ref.namespace, world), maxlen=0)  # Whoever waits for pods waits for these.
             return world.select(ref.kind, ref.namespace, labels, ref.group)
         found = world.all(ref.kind, group=ref.group)
         return [body for body in found if labels.items() <= labels_of(body).items()]

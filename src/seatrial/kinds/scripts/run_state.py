@@ -24,6 +24,8 @@ class Reply(Struct, frozen=True):
     """What it fails for as long as there is none of."""
     out: str = UNKNOWN
     """What it prints."""
+    in_time: bool = False
+    """Whether it may succeed later, although no object is named that is missing."""
 
 
 class Course(Struct, frozen=True):
@@ -39,6 +41,8 @@ class Course(Struct, frozen=True):
     """A variable that is compared before anything is put into it."""
     until_seconds: float | None = None
     """When it goes on by itself, on the clock of the cluster."""
+    in_time: bool = False
+    """Whether a failure may be cured by time."""
 
 
 class Asked(Struct, frozen=True):
@@ -93,6 +97,7 @@ class RunState(Struct):
     blank: str = ""
     """The last variable that was read and is empty."""
     missing: list[Ref] = []
+    in_time: bool = False
     functions: dict[str, Node] = {}
     hidden: dict[str, str | None] | None = None
     """What `local` variables of the function that is called hide; None outside of any."""

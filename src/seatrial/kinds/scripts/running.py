@@ -82,7 +82,7 @@ def course(
     if state.run.is_ahead:
         return _not_ended(state, state.run.at_seconds)
     missing = tuple(dict.fromkeys(state.missing)) if code else ()
-    return Course(code or 0, state.says, missing, state.unset)
+    return Course(code or 0, state.says, missing, state.unset, in_time=bool(code and (missing or state.in_time)))
 
 
 def _state(

@@ -107,7 +107,7 @@ def continue_running(pod: Body, world: World) -> Acts:
 def is_curable(pod: Body, world: World) -> bool:
     """Whether a script of the pod failed for lack of something that may come in time."""
     gone = (one for one in world.memory(uid_of(pod)).values() if isinstance(one, Gone))
-    return any(one.course.code and one.course.waits_for for one in gone)
+    return any(one.course.in_time for one in gone)
 
 
 def _printed(pod: Body, message: str, gone: Gone) -> Emit:

@@ -22,11 +22,12 @@ A Job that does not fail is worse:
 - `kubectl create ... || true`, or a refused command that is not the last one in a script without `set -e`, succeeds:
   the Job completes, but nothing was done.
 
-Commands are read, not run: `kubectl` and `oc` on a command line, in `sh -c`, or in a script that is mounted from a
-ConfigMap. Requests of other programs are not seen. A command is reported if it certainly runs and its refusal ends the
-container, keeps it from ending, or hides a change that was not made. The ServiceAccount `default` may get permissions
-from elsewhere, so that finding is *may*. ServiceAccounts that are not part of the release are not checked. Init
-containers and Jobs that are not hooks are checked too, in every wave and phase of Argo CD.
+Known are `kubectl` and `oc` on a command line, in `sh -c`, or in a script that is mounted from a ConfigMap. Requests of
+other programs are not seen. A command is reported if it runs and its refusal ends the container, keeps it from ending,
+or hides a change that was not made. A command in a branch that the rehearsal did not take is reported as *may*. The
+ServiceAccount `default` may get permissions from elsewhere, so that finding is *may*. ServiceAccounts that are not part
+of the release are not checked. Init containers and Jobs that are not hooks are checked too, in every wave and phase of
+Argo CD.
 
 ## Example
 ```yaml

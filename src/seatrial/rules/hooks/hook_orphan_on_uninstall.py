@@ -12,7 +12,7 @@ and resources that cost money. Not reported are
 - completed Jobs and Pods, and CRDs;
 - objects that a pre-delete or post-delete Job deletes with `kubectl delete`.
 
-If such a Job does something else, the finding is *may*: it could clean up, but seatrial does not run programs.
+If such a Job runs an unknown program, the finding is *may*: it could clean up.
 
 ## Example
 ```yaml

@@ -11,9 +11,8 @@ without having waited. With `set -u` the script fails with `ELAPSED: unbound var
 
 A loop without an exit never ends. As a hook it blocks Helm until `--timeout`, and an Argo CD sync forever.
 
-Scripts are read, not run. Scripts that call other programs to decide, read input or have functions are not checked. A
-loop that waits for something that never comes is not a fault of the script; other rules report it. Shells other than
-bash word the error differently.
+Scripts that call unknown programs to decide, or read input, are not checked. A loop that waits for something that never
+comes is not a fault of the script; other rules report it. Shells other than bash word the error differently.
 
 ## Example
 ```sh

@@ -12,9 +12,9 @@ Packets are dropped, not refused: the hook's connection hangs until the client g
 a cluster that does not enforce NetworkPolicies, such as many local clusters, the same chart installs.
 
 What a hook must reach is read from its commands, arguments and environment: a Service of the release, or the API server
-if it runs `kubectl`. seatrial runs no programs and does not know whether the cluster enforces NetworkPolicies, so the
-finding is *may*. A rule for an `ipBlock` is assumed to match pods. Egress to the cluster DNS, which a Service name
-needs too, is not checked.
+if it runs `kubectl`. seatrial does not know whether the cluster enforces NetworkPolicies, so the finding is *may*. A
+rule for an `ipBlock` is assumed to match pods. Egress to the cluster DNS, which a Service name needs too, is not
+checked.
 
 kubectl and Pulumi have no hooks: with them any Job is checked. A deny policy that is applied moments before the
 policies that allow traffic is not reported: it blocks everything only for that time.

@@ -12,7 +12,7 @@ the problem.
 
 The finding is certain (*will*) if the hook's script calls a known client (`pg_isready`, `nc`, `curl` and others) with
 the Service's name, in a loop or so that a failure ends the script. It is *may* if only the environment or the arguments
-of the hook name a Service that looks like a database: seatrial does not run programs.
+of the hook name a Service that looks like a database: what other programs do is not known.
 
 ## Example
 ```yaml
