@@ -49,7 +49,6 @@ def test_invariants_find_the_breaches_of_a_recording(name: str) -> None:
     ("name", "rule"),
     [
         ("kubectl-force", "force-replace-side-effects"),
-        ("regular-becomes-hook", "release-to-hook-flip"),
         ("rotated-password", "random-secret-rotates-on-upgrade"),
         ("duplicate-object", "duplicate-object"),
         ("crd-cascade", "crd-in-templates-deleted-on-uninstall"),

@@ -131,19 +131,13 @@ def _loss(moment: Moment, written: Resource, deletion: Event, *, is_new: bool) -
     live = live_at(moment.rehearsal, deletion.index)
     users = {*running_users(live, ref), *(() if stays else _written_users(moment.release, ref))}
     with_it = tuple(_deleted_with(moment, deletion))
-    if _is_by_policy(moment, written, chain[-1].actor) and not users and not content(ref, with_it):
+    if is_hook(written, chain[-1].actor) and not users and not content(ref, with_it):
         return None
     damage = _damage(moment, written, deletion, with_it, bool(users), stays, live)
     dropped = moment.release is None or moment.release.find(ref) is None
     if dropped and moment.ended.role != "remove" and damage != "data-loss":
         return None
     return Loss(moment, written, deletion, chain, with_it, tuple(sorted(users)), stays, damage)
-
-
-def _is_by_policy(moment: Moment, written: Resource, actor: str) -> bool:
-    """Whether it is a hook that comes and goes. What was a regular resource before is not meant to."""
-    was = moment.before.find(written.ref) if moment.before else None
-    return is_hook(written, actor) and (was is None or is_hook(was, actor))
 
 
 def _written_users(release: Release | None, ref: Ref) -> Iterator[Ref]:

@@ -46,8 +46,8 @@ def _users(live: Live, ref: Ref) -> Iterator[Ref]:
             continue
         top = _top_owner(live, pod)
         named = (need.object for need in needs_of(_resource(pod, body)) if not need.guess)
-        if _is_hook(live.get(top)):
-            continue
+        if top not in live or _is_hook(live[top]):
+            continue  # What has lost its owner is about to be deleted.
         if top == ref or ref in named or _account(body, pod) in accounts or _is_selected(live, ref, pod):
             yield top
 
