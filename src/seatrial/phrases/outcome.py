@@ -136,7 +136,7 @@ def _next(moment: Moment) -> str:
     """How the steps after a failure end, until the release is removed."""
     if moment.ended.again == "ok":
         return "Running the same command again succeeds."
-    said = ", ".join(_following(moment))
+    said = ", ".join(dict.fromkeys(_following(moment)))
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 

@@ -238,7 +238,9 @@ class _Applications:
         if isinstance(asked, Skipped):
             yield Say(app.ref, asked.words, failure=asked.failure)
             if asked.is_error:
-                operation = Operation(app.name, "Failed", asked.words, automated=True, failure=asked.failure)
+                operation = Operation(
+                    app.name, "Failed", asked.words, automated=True, failure=asked.failure, namespace=app.namespace
+                )
                 self.tried.append(Tried(operation))
         else:
             tried = yield from synced(app, self.settings, asked)

@@ -95,6 +95,7 @@ class Sync:
             hooks_deleted=tuple(self._deleted),
             automated=self.asked.automated,
             failure=joined(self.failure, *(result.failure for result in self._results.values())),
+            namespace=self.app.namespace,
         )
 
     def _recorded(self, task: Task) -> SyncTask:

@@ -37,4 +37,5 @@ def in_words(task: SyncTask) -> str:
 
 def look_at_operation(operation: Operation) -> str:
     """The command that shows the state of an operation."""
-    return f"kubectl get application {operation.app} -n argocd -o jsonpath='{{.status.operationState.message}}'"
+    named = f"{operation.app} -n {operation.namespace}"
+    return f"kubectl get application {named} -o jsonpath='{{.status.operationState.message}}'"

@@ -93,7 +93,7 @@ def _finding(moment: Moment, cycle: list[Ref]) -> Finding:
         ),
         places=[resource.place("metadata", "name") for resource in written],
         evidence=[e for ref in cycle for e in moment.rehearsal.of_object(ref) if e.effect == "deleting"],
-        confirm="kubectl get applications -n argocd -o custom-columns='NAME:.metadata.name,"
+        confirm=f"kubectl get applications -n {cycle[0].namespace} -o custom-columns='NAME:.metadata.name,"
         "BY:.metadata.annotations.argocd\\.argoproj\\.io/tracking-id'",
     )
 

@@ -109,7 +109,8 @@ def _held_by(rehearsal: Rehearsal, deletion: Event) -> str:
         if other.kind == "Pod" and other.namespace == ref.namespace and ref.kind == "PersistentVolumeClaim"
         if name_of(body) in (name for _, name in claims_of(pod.get("spec") or {}, other.name))
     ]
-    kept = f"It has the finalizer {', '.join(finalizers_of(body))}."
+    held = ", ".join(finalizers_of(body))
+    kept = f"It has the finalizer {held}." if held else "Everything in it is deleted first."
     return f"{kept} {pods[0]} of the last run still mounts it, even if it has completed." if pods else kept
 
 
