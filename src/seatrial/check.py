@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import reduce
+from operator import or_
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,12 +16,14 @@ from seatrial.evidence.compare.engine_differences import Seen, contrasts, not_co
 from seatrial.evidence.compare.engine_outcomes import standings
 from seatrial.evidence.compare.inputs import Side, comparison
 from seatrial.evidence.hidden import with_hidden
+from seatrial.evidence.obstacles import only_new, repairs_of
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Finding, Reviewed, Rule, agreed, hazard
 from seatrial.model.release import Case
+from seatrial.model.repair import NO_REPAIRS, Repairs
 from seatrial.model.resource import Place
 from seatrial.model.result import Difference, Played, Result
 from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
@@ -33,6 +37,10 @@ from seatrial.sources import MANIFESTS, TRIAL, InputKind, git, kind_of, line_at
 from seatrial.sources.places import place_of
 
 AT_ONCE = 4
+OF_WHAT_REALLY_HAPPENS = ("object-lost", "not-as-written", "others-touched", "not-idempotent")
+"""Invariants that no rule explains are not reported of a rehearsal with repairs: a repair breaches them as well."""
+REPAIRS_MAX = 10
+"""How often a trial is rehearsed again as if what stops it were repaired."""
 
 
 def check(options: CheckOptions, progress: Callable[[str], None] = lambda said: None) -> Result:
@@ -91,13 +99,38 @@ def _on_disk(options: CheckOptions, kind: InputKind) -> Iterator[CheckOptions]:
 
 
 def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked:
-    seen = [Seen(rehearsal, case) for case, rehearsal in _played(list(plans(options)), progress)]
-    return _Checked(seen, _judged(seen, line_at))
+    planned = list(plans(options))
+    seen = [Seen(rehearsal, case) for case, rehearsal in _played(planned, progress)]
+    return _Checked(seen, _judged(seen, line_at, list(_continued(planned, seen, progress))))
 
 
-def _judged(seen: list[Seen], line: Callable[[Place], str | None]) -> Result:
+def _continued(planned: list[Plan], seen: list[Seen], progress: Callable[[str], None]) -> Iterator[list[Seen]]:
+    """The same trials again and again, each time as if what stopped them were repaired, until nothing new does."""
+    for _ in range(REPAIRS_MAX):
+        stopped = [replace(plan, repairs=plan.repairs | _repairs(plan, seen)) for plan in planned]
+        planned = [after for before, after in zip(planned, stopped, strict=True) if after.repairs != before.repairs]
+        if not planned:
+            return
+        seen = [Seen(rehearsal, case) for case, rehearsal in _played(planned, progress)]
+        yield seen
+
+
+def _repairs(plan: Plan, seen: list[Seen]) -> Repairs:
+    found = (repairs_of(one.rehearsal, one.case) for one in seen if one.case is plan.case)
+    return reduce(or_, found, NO_REPAIRS)
+
+
+def _judged(seen: list[Seen], line: Callable[[Place], str | None], continued: Sequence[list[Seen]] = ()) -> Result:
     """What rules and invariants say about rehearsals; `line` reads the line at a place."""
-    return _result(seen, tuple(map(_placed, findings(seen, all_rules()))), line)
+    found = findings(seen, all_rules())
+    for rehearsed in continued:
+        explained = (
+            finding for finding in findings(rehearsed, all_rules()) if finding.rule not in OF_WHAT_REALLY_HAPPENS
+        )
+        found += only_new(explained, found, rehearsed)
+    result = _result(seen, tuple(map(_placed, found)), line)
+    played = (Played(one.case.name, one.rehearsal) for rehearsed in continued for one in rehearsed)
+    return replace(result, continued=tuple(played))
 
 
 def findings(seen: Sequence[Seen], rules: Sequence[Rule]) -> list[Finding]:
@@ -124,7 +157,7 @@ def _played(planned: list[Plan], progress: Callable[[str], None]) -> Iterator[tu
 
 def _compared(rehearsal: Rehearsal, plan: Plan) -> Rehearsal:
     """A rehearsal with that of the engine's other major version, of which only the refusals are kept."""
-    other_plan = other_version(plan, rehearsal)
+    other_plan = None if plan.repairs else other_version(plan, rehearsal)
     if other_plan is None:
         return rehearsal
     other = rehearse(other_plan, rehearsal.schedule)

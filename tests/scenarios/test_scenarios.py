@@ -95,7 +95,8 @@ class Stage:
 
     def findings(self, seen: Sequence[Seen], rules: Sequence[Rule]) -> list[Finding]:
         together = self._findings(seen, rules)
-        self.judged.append(Judged(together, self._findings(seen, ())))
+        if not any(one.rehearsal.repaired for one in seen):
+            self.judged.append(Judged(together, self._findings(seen, ())))
         return together
 
     def play(self, scene: Scene) -> Ran:
@@ -152,10 +153,11 @@ def _hold(path: Path, stage: Stage, update: bool) -> None:
 def _reported_twice(result: Result) -> Iterator[tuple[str, str, int]]:
     """Pairs of rules that report the same rejection, wait or loss in one step. An invariant may repeat a race."""
     rules = {rule.name for rule in all_rules()}
-    for played in result.played:
-        shown_by = (played.rehearsal.engine, played.rehearsal.schedule, played.case)
+    for played in (*result.played, *result.continued):
+        rehearsal = played.rehearsal
+        shown_by = (rehearsal.engine, rehearsal.schedule, played.case, rehearsal.repaired)
         found = (finding for finding in result.findings if finding.rule in rules)
-        own = [f for f in found if (f.engines[0], f.schedules[0], f.case) == shown_by]
+        own = [f for f in found if (f.engines[0], f.schedules[0], f.case, f.after) == shown_by]
         yield from ((one.rule, other.rule, one.step) for one, other in overlaps(own, played.rehearsal))
 
 

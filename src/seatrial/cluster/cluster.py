@@ -9,25 +9,29 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from seatrial import kinds
-from seatrial.cluster.controllers import Controllers, View
+from seatrial.cluster.controllers import Controllers
 from seatrial.cluster.discovery import crds
 from seatrial.cluster.discovery.openapi import OpenAPI
 from seatrial.cluster.discovery.schema import Schema, builtin_schema
 from seatrial.cluster.discovery.served import Discovery
 from seatrial.cluster.events import EmittedEvent
+from seatrial.cluster.program_calls import request_of
 from seatrial.cluster.record import CLOCK, Recorder
 from seatrial.cluster.refusal import Refused, unavailable, unknown_resource
+from seatrial.cluster.repairing import Repairing
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.server import routes
 from seatrial.cluster.store import Store
 from seatrial.cluster.verbs import changes, deletion, rbac, reads, reviews, writes
 from seatrial.cluster.verbs.instantiate import instantiate
+from seatrial.cluster.view import View
 from seatrial.cluster.watch import Watch, Watches
 from seatrial.kinds import Act, Call, Create, Deadline, Delete, Emit, Status, Update
 from seatrial.kinds.operators import generic
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.kinds.webhooks import apiservice, matching
 from seatrial.model.refusal import Refusal
+from seatrial.model.repair import Repairs
 from seatrial.model.resource import Body, Ref, dig, group_of, ref_of, uid_of, version_of
 from seatrial.model.timeline import Event, Schedule
 
@@ -79,7 +83,15 @@ class Cluster:
         """Notes on the current write for the timeline."""
         self.provided: dict[str, tuple[Body, ...]] = {}
         """By namespace: what other people put into it as soon as it exists."""
+        self.repairing = Repairing(self)
         self._start()
+
+    def repair(self, repairs: Repairs, definitions: dict[tuple[str, str], Body]) -> None:
+        """Assume that obstacles are repaired, from the start; `definitions` are the known CRDs by group and kind."""
+        self.repairing = self.controllers.repairing = Repairing(self, repairs)
+        for kinds_served, schemas in self.repairing.served(definitions):
+            self._custom_schemas.update(schemas)
+            self.discovery.add(kinds_served)
 
     def view(self) -> View:
         """A new view of the cluster, which records what is read through it; for a program, that of its pod."""
@@ -230,7 +242,7 @@ class Cluster:
 
     def _write(self, kind: ServedKind, request: Request) -> Reply:
         write = instantiate if request.subresource == "instantiate" else WRITES[request.verb]
-        reply = write(self, kind, request)
+        reply = self.repairing.write(kind, request, write) if self.repairing.repairs else write(self, kind, request)
         if self.warnings:
             reply = replace(reply, warnings=(*reply.warnings, *self.warnings))
         if self.schedule == "eager":
@@ -253,8 +265,8 @@ class Cluster:
         self._begin()
         try:
             match act:
-                case Create(body, owner, by):
-                    writes.create_for(self, body, owner, by or actor, cause, view)
+                case Create():
+                    self.repairing.create_for(act, act.by or actor, cause, view)
                 case Status(body, status):
                     changes.put_status(self, body, status, actor, cause)
                 case Update(body, by):
@@ -274,23 +286,7 @@ class Cluster:
     def _call(self, call: Call, cause: int | None, view: View) -> None:
         """Answer a request of the program in a pod."""
         kind = self.kind_of({"apiVersion": call.api_version, "kind": call.kind})
-        request = Request(
-            verb=call.verb,
-            group=kind.group,
-            version=kind.version,
-            plural=kind.plural,
-            namespace=call.namespace if kind.namespaced else "",
-            name="" if call.verb == "create" else call.name,
-            subresource=call.subresource,
-            body=call.body,
-            patch_type=call.patch_type,
-            field_manager=call.field_manager,
-            propagation=call.propagation,
-            force=call.force,
-            dry_run=call.dry_run,
-            actor=call.by,
-            cause=cause,
-        )
+        request = request_of(kind, call, cause)
         self._program = view
         try:
             WRITES[call.verb](self, kind, request)

@@ -8,31 +8,31 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 from seatrial.cluster.clock import Clock
 from seatrial.cluster.indexes import Indexes
 from seatrial.cluster.store import Store
+from seatrial.cluster.view import IDLE, Read, View, controller_uid
 from seatrial.kinds import Act, Acts, Deadline, Kind, inert
 from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.kinds.workloads.images import WORKLOADS, running_images
 from seatrial.kinds.workloads.pod_template import used_claims
-from seatrial.kinds.workloads.scheduler import ANY_CLAIM, claim_of_volume
+from seatrial.kinds.workloads.scheduler import claim_of_volume
 from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref, uid_of
 
 RUNS_MAX = 500_000
 """Reconciles in one run of a cluster. Two controllers that undo each other would never end."""
 
+REPAIRED_RUNS_MAX = 20_000
+"""The same where something is assumed to be repaired: controllers may then meet what they never meet."""
+
 GARBAGE = "(garbage)"
 """In the queue, stands for the dependents of one owner. No object has this kind."""
 
 INDEXED = frozenset((*WORKLOADS, "Pod", "PersistentVolume"))
 """Kinds whose objects are also found by an image or PVC that they name."""
-
-Read = tuple[str, ...] | tuple[str, Ref]
-IDLE: Read = ("rest",)
-"""Read by controllers that wait only for time."""
 
 
 class Executor(Protocol):
@@ -41,99 +41,15 @@ class Executor(Protocol):
     def __call__(self, act: Act, actor: str, cause: int | None, view: View) -> Refusal | None: ...
 
 
-class View:
-    """The cluster as one controller sees it (`kinds.World`). Records every read."""
+class Repairer(Protocol):
+    """Replaces what controllers do to objects that are assumed to be repaired (`cluster.repairing`)."""
 
-    def __init__(
-        self,
-        store: Store,
-        served: Callable[[str, str], bool],
-        indexes: Indexes,
-        clock: Clock,
-        worst_case: bool,
-        *,
-        idle: bool = False,
-    ) -> None:
-        self._store = store
-        self._served = served
-        self._indexes = indexes
-        self._clock = clock
-        self._worst_case = worst_case
-        self._idle = idle
-        self.reads: set[Read] = set()
+    def concerns(self, ref: Ref) -> bool: ...
 
-    def get(self, ref: Ref) -> Body | None:
-        self.reads.add(("get", ref))
-        return self._store.get(ref)
+    def acts(self, ref: Ref, body: Body, kind: Kind | None, view: View) -> Acts | None: ...
 
-    def peek(self, ref: Ref) -> Body | None:
-        self.reads.add(("peek", ref))
-        return self._store.get(ref)
 
-    def owned(self, owner: Body, kind: str, group: str = "") -> list[Body]:
-        uid = uid_of(owner)
-        self.reads.add(("owned", uid, group, kind))
-        return [
-            body
-            for ref, body in self._store.dependents(uid)
-            if ref.kind == kind and ref.group == group and _controller_uid(body) == uid
-        ]
-
-    def select(self, kind: str, namespace: str, labels: dict[str, str], group: str = "") -> list[Body]:
-        label, value = min(labels.items())
-        self.reads.add(("label", group, kind, namespace, label, value))
-        found = self._store.labelled((group, kind), namespace, label, value)
-        wanted = labels.items()
-        return [body for _, body in found if wanted <= (body["metadata"].get("labels") or {}).items()]
-
-    def all(self, kind: str, namespace: str = "", group: str = "") -> list[Body]:
-        self.reads.add(("all", group, kind, namespace))
-        return self._store.of_kind((group, kind), namespace)
-
-    def content(self, namespace: str) -> list[Body]:
-        self.reads.add(("content", namespace))
-        return [body for _, body in self._store.content(namespace)]
-
-    def running(self, image: str) -> list[Body]:
-        self.reads.add(("image", image))
-        return self._found(self._indexes.workloads.get(image, ()))
-
-    def volumes_for(self, claim: Ref) -> list[Body]:
-        claims = (claim, ANY_CLAIM)
-        self.reads.update(("volume", name) for name in claims)
-        return self._found(ref for name in claims for ref in self._indexes.volumes.get(name, ()))
-
-    def using(self, claim: Ref) -> list[Body]:
-        self.reads.add(("claim", claim))
-        return self._found(self._indexes.users.get(claim, ()))
-
-    def served(self, kind: str, group: str) -> bool:
-        self.reads.add(("served", group, kind))
-        return self._served(kind, group)
-
-    @property
-    def worst_case(self) -> bool:
-        return self._worst_case
-
-    @property
-    def idle(self) -> bool:
-        self.reads.add(IDLE)
-        return self._idle
-
-    @property
-    def now_seconds(self) -> float:
-        return self._clock.now_seconds
-
-    def age_seconds(self, body: Body) -> float:
-        ref = self._store.by_uid(uid_of(body))
-        return self._clock.now_seconds - self._clock.created.get(ref, 0.0) if ref is not None else 0.0
-
-    def memory(self, uid: str) -> dict[str, Any]:
-        return self._clock.memories.setdefault(uid, {})
-
-    def _found(self, refs: Iterable[Ref]) -> list[Body]:
-        found = (self._store.get(ref) for ref in sorted(refs))
-        return [body for body in found if body is not None]
+REPAIRED = Kind("", actor="repair")
 
 
 class Controllers:
@@ -160,6 +76,7 @@ class Controllers:
         self._reads: dict[Ref, set[Read]] = {}
         self.indexes = Indexes()
         self.clock = Clock()
+        self.repairing: Repairer | None = None
         self.moves = 0
         self.gave_up = False
 
@@ -168,7 +85,7 @@ class Controllers:
         kind = self._kinds.get((ref.group, ref.kind))
         self.indexes.changed(ref, before, after, kind)
         self.clock.note(ref, before, after)
-        if kind is not None and after is not None:
+        if after is not None and (kind is not None or self._is_repaired(ref)):
             self._enqueue(ref, cause)
         for read in _reads_of(ref, before, after):
             for reader in sorted(self._readers.get(read, ())):
@@ -309,7 +226,7 @@ class Controllers:
 
     def _may_move(self) -> bool:
         self.moves += 1
-        self.gave_up = self.gave_up or self.moves > RUNS_MAX
+        self.gave_up = self.gave_up or self.moves > (RUNS_MAX if self.repairing is None else REPAIRED_RUNS_MAX)
         return not self.gave_up
 
     def _move(self, ref: Ref) -> None:
@@ -321,9 +238,15 @@ class Controllers:
             return
         body = self._store.get(ref)
         kind = self._kinds.get((ref.group, ref.kind))
-        if body is not None and kind is not None:
+        repaired = self.repairing.acts(ref, body, kind, view) if self.repairing and body is not None else None
+        if repaired is not None:
+            self._act(repaired, REPAIRED, cause, view)
+        elif body is not None and kind is not None:
             self._act(kind.behave(body, view), kind, cause, view)
         self._record_reads(ref, view.reads)
+
+    def _is_repaired(self, ref: Ref) -> bool:
+        return self.repairing is not None and self.repairing.concerns(ref)
 
     def _act(self, acts: Acts, kind: Kind, cause: int | None, view: View) -> None:
         refusal: Refusal | None = None
@@ -379,7 +302,7 @@ class WaitScope:
             dependents = (other for other, _ in self._store.dependents(ref.name))
             return self._store.by_uid(ref.name) in self.refs or any(other in self.refs for other in dependents)
         body = self._store.get(ref)
-        owner = self._store.by_uid(_controller_uid(body)) if body else None
+        owner = self._store.by_uid(controller_uid(body)) if body else None
         if owner not in self.refs:
             return False
         self.add(ref)
@@ -405,11 +328,6 @@ class WaitScope:
                     yield from sorted(self._indexes.workloads.get(str(image), ()))
                 case ("content", namespace):
                     yield from (r for r, _ in self._store.content(str(namespace)))
-
-
-def _controller_uid(body: Body) -> str:
-    owners = body["metadata"].get("ownerReferences") or ()
-    return next((owner.get("uid", "") for owner in owners if owner.get("controller")), "")
 
 
 def _reads_of(ref: Ref, before: Body | None, after: Body | None) -> Iterable[Read]:

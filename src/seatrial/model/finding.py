@@ -63,6 +63,8 @@ class Finding(Struct, frozen=True):
     """The schedules under which the trial stopped before it could show. Only of what is timeless."""
     step: int = 0
     """The step of the trial that it is about, from 0."""
+    after: tuple[str, ...] = ()
+    """Obstacles that stop the trial before; it shows once they are repaired."""
     cause: str = ""
     """What sets it apart from another finding of the same rule about the same objects."""
 

@@ -212,5 +212,7 @@ class Result(Struct, frozen=True):
     """What was assumed, and other notes on the check."""
     not_rehearsed: tuple[str, ...] = ()
     """What of the input was not rehearsed: the first lines of every report."""
+    continued: tuple[Played, ...] = ()
+    """Rehearsals that assume obstacles to be repaired; findings with `after` are from these."""
     hollow: bool = False
     """Whether nothing of the input but objects of the engine itself could be rehearsed."""

@@ -207,6 +207,8 @@ class Rehearsal(Struct, frozen=True, omit_defaults=True, dict=True):
     """The engine as users call it: `Argo CD`."""
     actors: tuple[str, ...] = ()
     """The actors whose events are the engine's: its own, and those of an embedded engine."""
+    repaired: tuple[str, ...] = ()
+    """Obstacles that are assumed to be repaired; empty for a rehearsal of what really happens."""
     otherwise: Rehearsal | None = None
     """The same simulated with the engine's other major version, as far as it was rehearsed; only its refusals."""
 

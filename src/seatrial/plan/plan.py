@@ -9,6 +9,7 @@ from msgspec import Struct
 from seatrial.engines.engine import PlannedStep
 from seatrial.model.engine import EngineId
 from seatrial.model.release import Case, Release
+from seatrial.model.repair import NO_REPAIRS, Repairs
 from seatrial.model.resource import Body
 
 
@@ -29,3 +30,5 @@ class Plan(Struct, frozen=True):
     """Whether Helm had the server merge what it has put there."""
     revisions: tuple[tuple[int, Release], ...] = ()
     """The recorded revisions of the deployed release."""
+    repairs: Repairs = NO_REPAIRS
+    """Obstacles that are assumed to be repaired."""

@@ -22,7 +22,7 @@ from seatrial.helm import sdk as helmsdk
 from seatrial.kinds.tables.catalogue import GROUPS
 from seatrial.model.errors import CannotContinue
 from seatrial.model.refusal import renumbered
-from seatrial.model.resource import Body, Ref, labels_of, metadata, uid_of
+from seatrial.model.resource import Body, Ref, dig, labels_of, metadata, uid_of
 from seatrial.model.timeline import Event, Outcome, Rehearsal, Schedule, StepResult, renumbered_result
 from seatrial.plan.plan import Plan
 from seatrial.play.in_process import InProcess
@@ -132,6 +132,8 @@ def _rehearsed(plan: Plan, schedule: Schedule, seed: int, replays: _Replays) -> 
         cluster = Cluster(plan.kube_version, schedule, seed)
         cluster.discovery.unlist(_unneeded(plan))
         assume(cluster, plan.assumed, plan.created_namespaces)
+        if plan.repairs:
+            cluster.repair(plan.repairs, dict(_definitions(plan)))
         if not first:
             put_deployed(cluster, plan.deployed, server_side=plan.server_side)
         stage = _Stage(cluster, plan, {}, replays)
@@ -152,7 +154,16 @@ def _rehearsed(plan: Plan, schedule: Schedule, seed: int, replays: _Replays) -> 
         tuple(sorted(not_modelled)),
         label=engine.label,
         actors=engine.actors,
+        repaired=plan.repairs.names,
     )
+
+
+def _definitions(plan: Plan) -> Iterator[tuple[tuple[str, str], Body]]:
+    """The CRDs of the releases, by group and kind."""
+    for resource in plan.case.all_resources():
+        if resource.ref.kind == "CustomResourceDefinition":
+            spec = resource.body.get("spec")
+            yield (str(dig(spec, "group")), str(dig(spec, "names", "kind"))), resource.body
 
 
 def _unneeded(plan: Plan) -> frozenset[str]:

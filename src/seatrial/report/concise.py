@@ -8,7 +8,7 @@ from seatrial.model.finding import Finding
 from seatrial.model.result import Result
 from seatrial.report.not_rehearsed import not_rehearsed
 from seatrial.report.page import Line, Page, Piece, line, printed
-from seatrial.report.wording import closing
+from seatrial.report.wording import after, closing
 
 
 def render(result: Result, page: Page) -> str:
@@ -20,6 +20,7 @@ def lines(findings: Iterable[Finding]) -> Iterator[Line]:
     for finding in findings:
         message = " ".join(finding.message.split())
         case = f" [{finding.case}]" if finding.case else ""
+        case += f" [{after(finding)}]" if finding.after else ""
         yield line(
             Piece(f"{_where(finding)}:", "strong"),
             f" {finding.rule} ",

@@ -113,6 +113,9 @@ class JsonHazard(Struct, frozen=True, omit_defaults=True):
     confirm: Annotated[str, Meta(description="A command that shows it on a real cluster.")] = ""
     schedules: list[str] = []
     case: str = ""
+    after: Annotated[
+        list[str], Meta(description="Obstacles that stop the trial before; the finding shows once they are repaired.")
+    ] = []
 
 
 class JsonPrerequisite(Struct, frozen=True):

@@ -17,7 +17,7 @@ from seatrial.report.not_rehearsed import not_rehearsed
 from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted, sentences
 from seatrial.report.standings import standings_table
 from seatrial.report.steps import OUTCOMES, steps_table
-from seatrial.report.wording import closing, counted, dependence, difference, is_partial, listed
+from seatrial.report.wording import after, closing, counted, dependence, difference, is_partial, listed
 
 FULL_MAX = 30
 """Findings shown in full; the rest take one line each."""
@@ -76,6 +76,8 @@ def _finding(finding: Finding, result: Result, page: Page) -> Iterator[Line]:
         yield from _note(f"{finding.certainty}: ", race, page, note)
     if len({played.rehearsal.engine for played in result.played}) > 1:
         yield from _note("engines: ", listed([*map(str, finding.engines)]), page, note)
+    if finding.after:
+        yield from _note("after: ", after(finding), page, note)
     if finding.case:
         yield from _note("with: ", finding.case, page, note)
     if finding.confirm:
@@ -143,8 +145,9 @@ def _rehearsal_of(finding: Finding, result: Result) -> Rehearsal | None:
     """The rehearsal that a finding's evidence refers to; with several inputs, the one that has its objects."""
     found = [
         played.rehearsal
-        for played in result.played
+        for played in (*result.played, *result.continued)
         if played.case == finding.case
+        and played.rehearsal.repaired == finding.after
         and played.rehearsal.engine in finding.engines[:1]
         and played.rehearsal.schedule in (finding.schedules[:1] or (played.rehearsal.schedule,))
     ]

@@ -128,6 +128,7 @@ def _hazard(finding: Finding) -> JsonHazard:
         confirm=finding.confirm,
         schedules=list(finding.schedules),
         case=finding.case,
+        after=list(finding.after),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from seatrial.model.finding import CERTAINTIES
+from seatrial.model.finding import CERTAINTIES, Finding
 from seatrial.model.result import Dependence, Difference, Result
 
 PLAIN_WORDS = ("on ", "under ", "before", "now")
@@ -73,6 +73,13 @@ def closing(result: Result) -> str:
     if result.missing_dependencies:
         parts.append(_named(result.missing_dependencies, "dependency missing", "dependencies missing"))
     return " · ".join(parts)
+
+
+def after(finding: Finding) -> str:
+    """`once Job/default/migrate and 2 more obstacles are repaired`."""
+    *earlier, last = finding.after
+    more = f" and {counted(len(earlier), 'more obstacle')} are" if earlier else " is"
+    return f"once {last}{more} repaired"
 
 
 def is_partial(result: Result) -> bool:

@@ -66,6 +66,7 @@ def request_for(
         cluster.warn,
         cluster.notes.append,
         cluster.unanswered.append,
+        cluster.repairing.answers,
     )
 
 

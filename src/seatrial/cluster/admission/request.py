@@ -43,6 +43,8 @@ class AdmissionRequest(Struct, frozen=True):
     """Adds a note to the timeline, not to the client."""
     ignore: Callable[[str], None] = _ignore
     """Adds a webhook that did not answer and is ignored to the timeline."""
+    answers: Callable[[str, Body], bool] = lambda name, client: False
+    """Whether a webhook, by its name and client configuration, is assumed to answer."""
 
     @property
     def group_kind(self) -> tuple[str, str]:

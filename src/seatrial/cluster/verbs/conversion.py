@@ -44,8 +44,9 @@ def _convert(cluster: Cluster, kind: ServedKind, version: str, view: World) -> N
     conversion = dig(_crd(cluster, kind) or {}, "spec", "conversion") or {}
     if conversion.get("strategy") != "Webhook":
         return
-    failed = backend.failure(dig(conversion, "webhook", "clientConfig") or {}, TIMEOUT_SECONDS, view)
-    if failed:
+    client = dig(conversion, "webhook", "clientConfig") or {}
+    failed = backend.failure(client, TIMEOUT_SECONDS, view)
+    if failed and not cluster.repairing.answers(f"{kind.kind}.{kind.group}", client):
         # Not wrapped in a status: clients get 500 and only the message.
         message = f"conversion webhook for {kind.group}/{version}, Kind={kind.kind} failed: {failed.message}"
         of = GroupVersionKind(kind.group, version, kind.kind)
