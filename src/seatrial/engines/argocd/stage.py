@@ -14,6 +14,7 @@ from seatrial.engines.argocd.declared import app_of, declared, declared_set, in_
 from seatrial.engines.argocd.fleet import Fleet
 from seatrial.engines.argocd.projects import DEFAULT, project_of, windows_for
 from seatrial.engines.argocd.rollout import rollout_of
+from seatrial.engines.argocd.scopes import Scopes, scoped, scopes_of
 from seatrial.engines.argocd.settings import OPENSHIFT, OPENSHIFT_VERSION, is_setting, settings_of
 from seatrial.engines.engine import PlannedStep, known_version
 from seatrial.engines.setting import Setting, is_chart, release_of, served
@@ -62,9 +63,15 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     release = release_of(step, setting, turn=len(earlier))
     if is_chart(step, setting):
         release = as_argocd_renders(release)
+    before = (one.release for one in earlier if one.release is not None)
+    scopes = scopes_of((*setting.assumed, *(r.body for one in before for r in (*one.resources, *one.crds))))
+    release = scoped(release, scopes)
     root = None if _is_argocds_own(release.resources) else app_of(release)
     globs = versions.has(settings.version, "globs of value files")
-    found = gather(release.resources, setting.repos, root=root.ref if root else None, globs=globs, **served(setting))
+    found = _scoped(
+        gather(release.resources, setting.repos, root=root.ref if root else None, globs=globs, **served(setting)),
+        scopes,
+    )
     if root is None and all(found.applications[ref].absent for ref in found.roots):
         absent = (one.absent for one in found.applications.values() if one.absent)
         raise NothingToCheck("\n  ".join((f"{release.source}: nothing of it can be rehearsed", *dict.fromkeys(absent))))
@@ -88,6 +95,17 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
         tuple(dict.fromkeys(found.not_rehearsed)),
         hollow=_is_argocds_own((*release.resources, *found.resources)),
     )
+
+
+def _scoped(found: FoundApplications, scopes: Scopes) -> FoundApplications:
+    """The Applications with the objects that they have in the cluster, where one may define the kinds of another."""
+    every: Scopes = {**scopes, **scopes_of(resource.body for resource in found.resources)}
+    applications = {
+        ref: replace(one, release=scoped(one.release, every)) if one.release is not None else one
+        for ref, one in found.applications.items()
+    }
+    releases = (one.release for one in applications.values() if one.release is not None)
+    return replace(found, applications=applications, resources=[r for one in releases for r in one.resources])
 
 
 def fleet_of(found: FoundApplications, root: App | None, settings: Settings) -> Fleet:
