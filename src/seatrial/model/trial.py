@@ -59,6 +59,10 @@ class Assumptions(Struct, frozen=True, forbid_unknown_fields=True):
     operators: tuple[Operator, ...] = ()
     crds: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
+    load_balancers: str = msgspec.field(default="", name="loadBalancers")
+    """Who gives LoadBalancer Services an address: `none`, or a Deployment `namespace/name`; the platform if empty."""
+    ingresses: str = ""
+    """The same for Ingresses."""
     storage_classes: tuple[StorageClass, ...] = msgspec.field(default=(), name="storageClasses")
 
 

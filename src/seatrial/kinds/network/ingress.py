@@ -9,6 +9,7 @@ from seatrial.kinds import Acts, Kind, Need, Status, World
 from seatrial.kinds.core.entries import entries
 from seatrial.kinds.core.immutable import NEWEST, immutable_field
 from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
+from seatrial.kinds.network import addresses
 from seatrial.kinds.operators.cert_manager import shim, shim_produces
 from seatrial.model.resource import Body, Ref, annotations_of, dig, listed
 
@@ -37,7 +38,8 @@ def behave(ingress: Body, world: World) -> Acts:
     name = dig(ingress, "spec", "ingressClassName")
     if is_terminating(ingress) or (name and world.get(Ref("IngressClass", "", str(name), NETWORKING)) is None):
         return
-    if not listed(ingress, "status", "loadBalancer", "ingress"):
+    has_address = bool(listed(ingress, "status", "loadBalancer", "ingress"))
+    if not has_address and addresses.are_given(addresses.INGRESSES, world):
         number = zlib.crc32((annotations_of(ingress).get(CLASS_ANNOTATION) or str(name or "")).encode())
         yield Status(ingress, {"loadBalancer": {"ingress": [{"ip": f"203.0.113.{1 + number % 254}"}]}})
 

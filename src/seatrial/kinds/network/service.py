@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from seatrial.kinds import Acts, Kind, Status, World
 from seatrial.kinds.core.immutable import NEWEST, invalid, scalar, texts
 from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
-from seatrial.kinds.network import endpoints
+from seatrial.kinds.network import addresses, endpoints
 from seatrial.model.resource import Body, Ref, dig, listed, name_of
 
 NODE_PORTS = (30000, 2768)
@@ -20,7 +20,8 @@ def behave(service: Body, world: World) -> Acts:
     if is_terminating(service):
         return
     balanced = _type(service) == "LoadBalancer"
-    if balanced != bool(listed(service, "status", "loadBalancer", "ingress")):
+    has_address = bool(listed(service, "status", "loadBalancer", "ingress"))
+    if balanced != has_address and (has_address or addresses.are_given(addresses.LOAD_BALANCERS, world)):
         # The cloud controller assigns an address of TEST-NET-3, and releases it.
         ingress = [{"ip": f"203.0.113.{1 + _number(service) % 254}", "ipMode": "VIP"}]
         yield Status(service, {"loadBalancer": {"ingress": ingress} if balanced else {}})

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines.setting import Setting
+from seatrial.kinds.network import addresses
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, metadata, name_of
@@ -103,6 +104,7 @@ def declared_objects(
     for name in sorted({resource.ref.namespace for resource in written} - {""}):
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     yield from map(_in_its_namespace, written)
+    yield from addresses.settings(assume.load_balancers, assume.ingresses)
     if assume.storage_classes or not only:
         yield from storage_classes(assume.storage_classes)
 
