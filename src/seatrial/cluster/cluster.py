@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from seatrial import kinds
 from seatrial.cluster.controllers import Controllers
+from seatrial.cluster.death import Death
 from seatrial.cluster.discovery import crds
 from seatrial.cluster.discovery.openapi import OpenAPI
 from seatrial.cluster.discovery.schema import Schema, builtin_schema
@@ -84,6 +85,7 @@ class Cluster:
         self.provided: dict[str, tuple[Body, ...]] = {}
         """By namespace: what other people put into it as soon as it exists."""
         self.repairing = Repairing(self)
+        self.death = Death()
         self._start()
 
     def repair(self, repairs: Repairs, definitions: dict[tuple[str, str], Body]) -> None:
@@ -106,6 +108,7 @@ class Cluster:
             self._begin()
             try:
                 kind = self.admitted_kind(request)
+                self.death.refuse(kind, request)
                 if (review := reviews.answer(self, request)) is not None:
                     return review
                 if request.verb not in WRITES:
@@ -113,7 +116,7 @@ class Cluster:
                 return self._write(kind, request)
             except Refused as refused:
                 refusal = refused.refusal
-                if request.verb not in WRITES and refusal.code != NOT_FOUND:
+                if request.verb not in WRITES and refusal.code != NOT_FOUND and self.death.at is None:
                     self.recorder.read_refused(refusal)
                 return Reply(refused.code, refused.status(), tuple(self.warnings), refusal=refusal)
 

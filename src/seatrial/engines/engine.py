@@ -127,6 +127,10 @@ class Engine(Struct, Generic[A], frozen=True):
     """Whether each ci/*-values.yaml of a chart is a case of its own."""
     wait_flag: str = ""
     """The flag that makes it wait for what it deploys, where it does not by itself: a case of its own."""
+    names_manifests: bool = False
+    """Whether it keeps what it deploys under a name, which manifests do not have."""
+    killable: tuple[str, ...] = ()
+    """Actions of a process that may die on the way, and that nothing resumes."""
     usual_for: tuple[tuple[str, str], ...] = ()
     """Groups and kinds: manifests that hold one are this engine's, where the user names none."""
 

@@ -54,8 +54,9 @@ class StepFailure(Struct, frozen=True):
 
 
 def failures(rehearsal: Rehearsal, case: Case) -> Iterator[StepFailure]:
-    """Every step that failed or hung, in order."""
-    return (_failure(moment) for moment in moments(rehearsal, case) if moment.ended.outcome != "ok")
+    """Every step that failed or hung by itself, in order."""
+    stopped = (moment for moment in moments(rehearsal, case) if moment.ended.outcome != "ok")
+    return (_failure(moment) for moment in stopped if not moment.ended.killed)
 
 
 def _failure(moment: Moment) -> StepFailure:
@@ -204,7 +205,9 @@ def _followed(moment: Moment, why: Failure) -> int | None:
     earlier = reversed(list(enumerate(moment.rehearsal.steps[: moment.index])))
     same = (step for step, one in earlier if (one.release, one.namespace) == (ended.release, ended.namespace))
     before = next(same, None)
-    return before if before is not None and moment.at(before).ended.outcome != "ok" else None
+    if before is None or moment.at(before).ended.killed:
+        return None
+    return before if moment.at(before).ended.outcome != "ok" else None
 
 
 def _cause(moment: Moment, spoken: list[Event], objects: tuple[Ref, ...]) -> str:

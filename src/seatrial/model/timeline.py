@@ -191,6 +191,8 @@ class StepResult(Struct, frozen=True, omit_defaults=True):
     role: Role = "other"
     explicit: bool = False
     """Whether the user lists every object in the input, and so expects it to go when the input goes."""
+    killed: bool = False
+    """Whether the trial killed the engine's process in this step."""
     again: Outcome | None = None
     """The outcome when the step was repeated unchanged. It differs only after a race."""
 

@@ -20,6 +20,10 @@ ROLLS_BACK = ("--atomic", "--rollback-on-failure")
 WAITS = ("--wait", *ROLLS_BACK)
 
 
+FIRST_OBJECT = "*"
+"""`kill: true`: the process dies before it writes the first object of the release."""
+
+
 class StorageClass(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     binding: str = "Immediate"
@@ -80,6 +84,10 @@ class Step(Struct, frozen=True):
     release: str = ""
     namespace: str = ""
     settle: bool = True
+    repos: dict[str, str] = {}
+    """Local checkouts of repositories for this step, by URL, as with `--repo`."""
+    kill: str = ""
+    """The object before whose write the engine's process dies: `Kind/namespace/name`; `*` is its first object."""
     needs: tuple[str, ...] = ()
     """In a `rebuild`: the releases that come before, `name` or `namespace/name`, as in helmfile."""
     steps: tuple[Step, ...] = ()
@@ -105,6 +113,8 @@ class _Beside(Struct, frozen=True, forbid_unknown_fields=True):
     release: str = ""
     namespace: str = ""
     settle: bool = True
+    repos: dict[str, str] = {}
+    kill: bool | str = False
     needs: tuple[str, ...] = ()
 
 
@@ -150,7 +160,7 @@ def _step(written: Any, known: Mapping[str, Takes], place: str) -> Step:
         raise CannotContinue(f"{place}: a step names one act; known are {', '.join(known)}")
     action, what = acts[0], entry[acts[0]]
     beside = _converted({k: v for k, v in entry.items() if k != action}, _Beside, place)
-    fields = msgspec.structs.asdict(beside)
+    fields = {**msgspec.structs.asdict(beside), "kill": FIRST_OBJECT if beside.kill is True else beside.kill or ""}
     if action == "rebuild":
         if not isinstance(what, list) or not what:
             raise CannotContinue(f"{place}: rebuild takes a list of steps")

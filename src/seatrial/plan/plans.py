@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from seatrial import sources
 from seatrial.cluster.discovery.schema import published_versions
 from seatrial.cluster.discovery.served import Discovery
-from seatrial.engines.engine import Engine, configured, load
+from seatrial.engines.engine import configured, load
 from seatrial.engines.setting import Setting
 from seatrial.helm.history import History, existing_objects
 from seatrial.helm.records import record_name
@@ -23,6 +23,7 @@ from seatrial.model.release import Case, Release
 from seatrial.model.resource import name_of
 from seatrial.model.result import Prerequisite
 from seatrial.model.trial import Step, Trial
+from seatrial.plan.cases import SAME_AGAIN, cases_of
 from seatrial.plan.matrix import Cell, cells, differences, transitions
 from seatrial.plan.plan import Plan
 from seatrial.plan.prerequisites import needed
@@ -51,7 +52,6 @@ from seatrial.sources.stored import asked, read_history
 
 KUBE_VERSION = "1.34"
 HELM = EngineId(CHART.engine)
-WAITING_STEPS = 2
 CONSUMERS_MAX = 30
 SKIPPED_MAX = 3
 RENDERINGS_MAX = 3
@@ -218,7 +218,7 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
         raise CannotContinue(f"--helm-binary needs the engine {HELM.name}, but the input is rehearsed with {named}")
     for engine in engines:
         left_out: list[str] = []
-        for case, variant in _cases(trial, load(engine.name), opened, options):
+        for case, variant in cases_of(trial, load(engine.name), opened, options.values):
             try:
                 planned = _planned(variant, _setting(variant, engine, case, opened, options, history))
             except NotRendered as why:
@@ -229,40 +229,13 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
 
 def _left_out(case: str, why: NotRendered, opened: Opened) -> str:
     """A note on a case that cannot be rendered because of missing dependencies; raises in other cases."""
+    if case == SAME_AGAIN:
+        return f"the last deployment again: {why}"
     if not case or case.startswith("--"):
         raise why
     if not opened.missing or opened.base:
         raise CannotContinue(f"with {case}: {why}") from None
     return f"{case}: {why}"
-
-
-def _cases(trial: Trial, engine: Engine[Any], opened: Opened, options: CheckOptions) -> Iterator[tuple[str, Trial]]:
-    """The default case, each ci/*-values.yaml of the newest chart and, for a default trial, the case with --wait."""
-    yield "", trial
-    newest = next((step for step in reversed(trial.steps) if _is_rendered(step, engine, opened)), None)
-    if newest is None:
-        return
-    if options.values == ValueFlags() and not newest.values and not newest.set:
-        yield from ((name, trial) for name in sorted(opened.chart(newest.source).cases))
-    if engine.wait_flag and not opened.base:
-        waiting = tuple(_waiting(step, engine) for step in trial.steps[:WAITING_STEPS])
-        yield engine.wait_flag, replace(trial, steps=waiting)
-
-
-def _is_rendered(step: Step, engine: Engine[Any], opened: Opened) -> bool:
-    if not engine.has_cases or not _deploys(step, engine):
-        return False
-    path = opened.path(step.source)
-    return git.is_ref(path) or sources.kind_of(path) == CHART
-
-
-def _waiting(step: Step, engine: Engine[Any]) -> Step:
-    return replace(step, flags=(*step.flags, engine.wait_flag)) if _deploys(step, engine) else step
-
-
-def _deploys(step: Step, engine: Engine[Any]) -> bool:
-    action = engine.action(step.action)
-    return action is not None and action.role in ("install", "replace")
 
 
 def _setting(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,11 +12,16 @@ from msgspec.structs import replace
 from seatrial.engines.engine import Engine, PlannedStep, load, names
 from seatrial.engines.setting import Setting
 from seatrial.kinds.tables.catalogue import GROUPS, named_kind
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.resource import Ref
 from seatrial.model.trial import Step
-from seatrial.sources import MANIFESTS, InputKind
+from seatrial.sources import MANIFESTS, InputKind, git, kind_of
 from seatrial.sources.files import STDIN
-from seatrial.sources.manifests.reading import kinds_in
+from seatrial.sources.manifests.reading import kinds_in, read_manifests
+from seatrial.sources.repos import repos_of
 
+REVISION = re.compile(r"v?\d+([.-]\d+)*|old|new|before|after|previous|next|base|head")
+"""Folder names that say a revision and not an application."""
 BY_HAND = "kubectl"
 """The engine of manual steps in trials of other engines."""
 
@@ -23,10 +30,23 @@ def planned_steps(steps: Iterable[Step], setting: Setting) -> list[PlannedStep[A
     """Every step, including those of a rebuild, prepared to run."""
     engine = load(setting.engine.name)
     planned: list[PlannedStep[Any]] = []
-    for step in _flat(steps):
+    for step in _named(_flat(steps), setting):
         by = engine if _is_own(step, engine) else load(BY_HAND)
-        planned.append(by.stage(step, setting, planned))
+        if step.kill and step.action not in by.killable:
+            raise CannotContinue(f"step {step.action}: kill is modelled for Helm and kubectl, not for {by.label}")
+        planned.append(by.stage(step, with_repos(setting, step), planned))
     return planned
+
+
+def with_repos(setting: Setting, step: Step) -> Setting:
+    """The setting for a step with its own checkouts, which come before those of all steps."""
+    if not step.repos:
+        return setting
+    try:
+        own = repos_of(f"{url}={setting.opened.path(path)}" for url, path in step.repos.items())
+    except CannotContinue as why:
+        raise CannotContinue(f"step {step.action}: repos: {str(why).removeprefix('--repo ')}") from None
+    return replace(setting, repos=replace(setting.repos, paths={**setting.repos.paths, **own.paths}))
 
 
 def created_by_engine(steps: Iterable[PlannedStep[Any]]) -> Iterator[str]:
@@ -44,6 +64,38 @@ def usual_engine(path: str, kind: InputKind) -> str:
         engines = (load(name) for name in names()) if custom else ()
         return next((engine.name for engine in engines if not custom.isdisjoint(engine.usual_for)), kind.engine)
     return kind.engine
+
+
+def _named(steps: Iterable[Step], setting: Setting) -> Iterator[Step]:
+    """Steps with the name of their application: revisions of one are one, in whatever folders they are.
+
+    Manifests have no name. Those that share an object, or lie in a folder that is named after a version, are revisions
+    of the application whose manifests the trial deploys first.
+    """
+    known: list[tuple[str, set[Ref]]] = []
+    for step in steps:
+        refs = _refs(step, setting)
+        if refs is None:
+            yield step
+            continue
+        own = PurePath(setting.opened.path(step.source)).stem
+        same = (name for name, others in known if refs & others or REVISION.fullmatch(own))
+        name = next(same, own)
+        known.append((name, refs))
+        yield replace(step, release=name)
+
+
+def _refs(step: Step, setting: Setting) -> set[Ref] | None:
+    """The objects of a step that deploys or removes manifests without a release name; None for any other step."""
+    path = setting.opened.path(step.source) if step.source else ""
+    if not path or step.release or setting.release or not load(setting.engine.name).names_manifests:
+        return None
+    if path == STDIN or git.is_ref(path) or named_kind(step.source) or kind_of(path) != MANIFESTS:
+        return None
+    try:
+        return {resource.ref for resource in read_manifests(path).resources}
+    except (CannotContinue, NothingToCheck):
+        return None  # The step itself reports the error.
 
 
 def _is_own(step: Step, engine: Engine[Any]) -> bool:

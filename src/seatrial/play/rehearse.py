@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from seatrial.cluster import controllers
 from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.death import Death
 from seatrial.cluster.server.http import ApiServer
 from seatrial.cluster.server.transcript import ReplayDiffers, Transcript
 from seatrial.engines import Ended, Stalled
@@ -73,6 +74,10 @@ class _Replays:
     def begin(self) -> None:
         self._places: set[Place] = set()
         self._hung = False
+
+    def stop(self) -> None:
+        """Nothing that follows is kept or replayed."""
+        self._hung = True
 
     def place(self, step: int, act: HelmAct) -> Place:
         """The place of an act that begins now."""
@@ -220,10 +225,10 @@ def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
     assert action is not None
     cluster.recorder.begin(index, engine.name, action.unordered)
     before = _people_wrote(cluster)
-    ended = _run(stage, index, planned)
+    ended = _killed(stage, index, planned) if step.kill else _run(stage, index, planned)
     if step.settle:
         cluster.settle()
-    again = _again(stage, index, planned) if ended.outcome == "failed" else None
+    again = _again(stage, index, planned) if ended.outcome == "failed" and not step.kill else None
     after = _people_wrote(cluster)
     gone = {ref for ref in before if ref not in after}
     expected = engine.expected(planned, ended) if ended.outcome == "ok" and planned.release else ()
@@ -252,6 +257,7 @@ def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
         explicit=engine.explicit,
         failure=ended.failure,
         again=again,
+        killed=bool(step.kill),
     )
 
 
@@ -276,6 +282,18 @@ def _again(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Outcome | No
     outcome = _run(stage, index, planned).outcome
     cluster.settle()
     return outcome
+
+
+def _killed(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:
+    """Run a step whose process dies before it writes an object."""
+    engine, cluster, before = load(planned.by), stage.cluster, planned.step.kill
+    cluster.death = death = Death((*engine.actors, USER), before)
+    stage.replays.stop()
+    _run(stage, index, planned)
+    cluster.death = Death()
+    if death.at is None:
+        raise CannotContinue(f"step {planned.step.action}: kill: {before}: the step does not write this object")
+    return Ended("failed", f"killed before it wrote {death.at}")
 
 
 def _is_recorded(cluster: Cluster, release: str) -> bool:

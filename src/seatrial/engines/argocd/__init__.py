@@ -48,6 +48,7 @@ ENGINE = Engine(
     script=_script,
     expected=_synced,
     memory=lambda before: Memory(),
+    names_manifests=True,
     has_cases=True,
     usual_for=(("argoproj.io", "Application"), ("argoproj.io", "ApplicationSet")),
 )

@@ -29,6 +29,7 @@ ENGINE = Engine(
     ),
     default_trial=round_trip("sync", "delete"),
     stage=stage,
+    names_manifests=True,
     script=_script,
     expected=lambda planned, ended: (),
     memory=lambda before: Memory(),

@@ -61,4 +61,5 @@ ENGINE = Engine(
     other_version=other_version,
     has_cases=True,
     wait_flag="--wait",
+    killable=("install", "upgrade", "rollback", "uninstall"),
 )

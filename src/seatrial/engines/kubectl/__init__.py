@@ -28,4 +28,5 @@ ENGINE = Engine(
     stage=stage,
     script=_script,
     explicit=True,
+    killable=("apply", "delete"),
 )

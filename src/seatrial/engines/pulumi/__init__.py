@@ -38,6 +38,7 @@ ENGINE = Engine(
     ),
     default_trial=round_trip("up", "destroy"),
     stage=stage,
+    names_manifests=True,
     script=_script,
     memory=Stacks,
     explicit=True,
