@@ -48,6 +48,8 @@ def test_other_words_are_refused(text: str, sentence: str) -> None:
         ("will", "data-loss", "", True),
         ("will", "nuisance", "", False),
         ("may", "data-loss", "", False),
+        ("likely", "failed-deploy", "", True),
+        ("likely", "failed-deploy", "will", False),
         ("may", "outage", "may", True),
         ("will", "outage", "may", True),
         ("may", "nuisance", "may", False),
@@ -58,6 +60,13 @@ def test_other_words_are_refused(text: str, sentence: str) -> None:
 def test_findings_fail_from_the_threshold_on(certainty: Certainty, damage: Damage, fail_on: str, fails: bool) -> None:
     result = replace(RESULT, findings=(replace(FINDING, certainty=certainty, damage=damage),))
     assert reached(result, parse(fail_on)) is fails
+
+
+def test_what_a_removal_does_by_design_fails_only_on_request() -> None:
+    result = replace(RESULT, findings=(replace(FINDING, certainty="will", damage="data-loss", removal=True),))
+    assert not reached(result, parse(""))
+    assert not reached(result, parse("may:nuisance"))
+    assert reached(result, parse("", removal=True))
 
 
 def test_no_findings_and_all_steps_ok_does_not_fail() -> None:

@@ -24,6 +24,7 @@ def check(
     release: ReleaseFlags = NO_FLAGS,
     output: Annotated[Output, flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
     fail_on: Annotated[str, flag("--fail-on", group=OUTPUT, value="WHAT")] = "",
+    fail_on_removal: Annotated[bool, flag("--fail-on-removal", group=OUTPUT)] = False,
     exit_zero: Annotated[bool, flag("--exit-zero", group=OUTPUT)] = False,
     compare: Annotated[str, flag("--compare", group=REHEARSAL, value="OLD")] = "",
     rehearsal: Annotated[tuple[str, ...], flag("--rehearsal", group=REHEARSAL, value="FILE")] = (),
@@ -50,6 +51,8 @@ def check(
     fail_on
         Least severe finding that exits 1: a certainty (will, likely, may), a damage (data-loss, outage, failed-deploy,
         nuisance), or both, as in may:outage (default: likely:failed-deploy).
+    fail_on_removal
+        Also exit 1 for what uninstall, delete or destroy does by design: data that it deletes, objects that it leaves.
     exit_zero
         Exit 0 whatever is found.
     compare
@@ -63,7 +66,7 @@ def check(
 
     from seatrial.cli import NOTHING, terminal, threshold
 
-    limit = threshold.parse(fail_on)
+    limit = threshold.parse(fail_on, removal=fail_on_removal)
     if rehearsal and (inputs or compare or release != NO_FLAGS):
         raise CannotContinue("--rehearsal takes neither an input nor a flag about what is rehearsed")
     with terminal.progress_line(display) as progress:

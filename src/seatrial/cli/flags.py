@@ -48,6 +48,8 @@ class ReleaseFlags:
     """Previous version to upgrade from: a chart or program, git:REF[:FOLDER], or a deployed release (release Secret,
     `helm get all` output or rendered YAML; FILE@REVISION picks one). Rehearses install OLD, upgrade, upgrade again,
     rollback, uninstall, reinstall."""
+    steps: Annotated[Texts, flag("--steps", group=REHEARSAL, value="NAME,NAME")] = ()
+    """Steps to rehearse, such as install,upgrade (default: all, up to the reinstall)."""
     engine: Annotated[Texts, flag("--engine", group=REHEARSAL, value="NAME[@VERSION]")] = ()
     """Engine that deploys: helm, kubectl, argocd, flux or pulumi (default: the one that fits the input). Repeatable."""
     helm_binary: Annotated[str, flag("--helm-binary", group=REHEARSAL, value="PATH")] = ""
@@ -127,6 +129,7 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
         inputs=inputs,
         old=release.old,
         engines=_split(release.engine),
+        steps=_split(release.steps),
         helm_binary=release.helm_binary,
         values=ValueFlags(
             files=_split(release.values),

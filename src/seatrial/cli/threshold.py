@@ -14,9 +14,11 @@ from seatrial.model.result import Result
 class Threshold(Struct, frozen=True):
     certainty: Certainty = "likely"
     damage: Damage = "failed-deploy"
+    removal: bool = False
+    """Whether what a removal does by design counts."""
 
 
-def parse(text: str) -> Threshold:
+def parse(text: str, *, removal: bool = False) -> Threshold:
     """`may`, `outage`, `will:nuisance`: a certainty, a damage, or both; the other keeps its default."""
     certainty, damage = Threshold().certainty, Threshold().damage
     for part in text.split(":") if text else ():
@@ -26,7 +28,7 @@ def parse(text: str) -> Threshold:
             damage = DAMAGES[DAMAGES.index(part)]
         else:
             raise CannotContinue(_refusal(text, part))
-    return Threshold(certainty, damage)
+    return Threshold(certainty, damage, removal)
 
 
 def reached(result: Result, threshold: Threshold) -> bool:
@@ -35,6 +37,8 @@ def reached(result: Result, threshold: Threshold) -> bool:
 
 
 def _is_as_bad(finding: Finding, threshold: Threshold) -> bool:
+    if finding.removal and not threshold.removal:
+        return False
     return CERTAINTIES.index(finding.certainty) <= CERTAINTIES.index(threshold.certainty) and DAMAGES.index(
         finding.damage
     ) <= DAMAGES.index(threshold.damage)

@@ -88,6 +88,7 @@ def found(
     confirm: str = "",
     certainty: Certainty = "will",
     cause: str = "",
+    removal: bool = False,
 ) -> Finding:
     """A finding of one rehearsal. Empty details are left out; `will` holds only if every schedule agrees."""
     return Finding(
@@ -107,6 +108,7 @@ def found(
         timeless=isinstance(rule, Rule) and rule.timeless,
         step=moment.index,
         cause=cause,
+        removal=removal,
     )
 
 

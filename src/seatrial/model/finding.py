@@ -57,6 +57,8 @@ class Finding(Struct, frozen=True):
     case: str = ""
     """The values case in which it was seen, if the input has several."""
     schedules: tuple[str, ...] = ()
+    removal: bool = False
+    """Whether it is what removing a release does by design: it is reported apart, and does not fail a check."""
     timeless: bool = False
     """Whether it does not depend on the speed of the cluster: an invalid object, a version that is not served."""
     hidden: tuple[str, ...] = ()

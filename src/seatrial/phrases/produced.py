@@ -50,7 +50,9 @@ def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
             for need in needs_of(user):
                 producer = _producer(case, need.object)
                 lacking = need.object in moment.ended.lacking and not need.optional and not need.guess
-                if lacking and producer is not None and release.find(need.object) is None:
+                if not lacking or producer is None or release.find(need.object) is not None:
+                    continue
+                if not _is_deleted(moment, producer):
                     yield _explained(moment, user, need, producer)
 
 
@@ -83,6 +85,12 @@ def finding_about(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, in
         evidence=[e for e in (made, said) if e is not None],
         confirm=f"kubectl get {in_kubectl(one.producer.ref)}  # while Helm waits: is it there, and is it ready?",
     )
+
+
+def _is_deleted(moment: Moment, producer: Resource) -> bool:
+    """Whether the step itself deleted the source object: it is not late, and other rules report the deletion."""
+    gone = (event for event in moment.events() if event.object == producer.ref and event.effect == "deleted")
+    return moment.live(producer.ref) is None and any(gone)
 
 
 def _producer(case: Case, ref: Ref) -> Resource | None:

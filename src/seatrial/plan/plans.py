@@ -24,6 +24,7 @@ from seatrial.model.resource import name_of
 from seatrial.model.result import Prerequisite
 from seatrial.model.trial import Step, Trial
 from seatrial.plan.cases import SAME_AGAIN, cases_of
+from seatrial.plan.chosen_steps import chosen
 from seatrial.plan.matrix import Cell, cells, differences, transitions
 from seatrial.plan.plan import Plan
 from seatrial.plan.prerequisites import needed
@@ -81,6 +82,8 @@ class CheckOptions(Struct, frozen=True):
     """`URL=PATH`: local checkouts of repositories."""
     consumers: str = ""
     """The folder with the charts that use the input."""
+    steps: tuple[str, ...] = ()
+    """The steps of the default trial to rehearse, in the words of an engine; all if there are none."""
     helm_binary: str = ""
     """The helm binary to run instead of the SDK."""
     charts: tuple[str, ...] = ()
@@ -99,6 +102,8 @@ def plans(options: CheckOptions) -> Iterator[Plan]:
         if kind == TRIAL:
             if options.old:
                 raise CannotContinue(f"--from does not work with the trial file {path}: its steps are in the file")
+            if options.steps:
+                raise CannotContinue(f"--steps does not work with the trial file {path}: its steps are in the file")
             if options.matrix or options.consumers:
                 flag = "--matrix" if options.matrix else "--consumers"
                 raise CannotContinue(f"{flag} does not work with the trial file {path}: its releases are in the file")
@@ -132,7 +137,8 @@ def _of_input(path: str, kind: InputKind, options: CheckOptions) -> Iterator[Pla
         opened = Opened("", path)
         history = _history(path, opened, options) if engine.name == HELM.name else None
         deployed = history.current.number if history else 0
-        steps = load(engine.name).default_trial(options.instead or path, options.old, deployed)
+        every = load(engine.name).default_trial(options.instead or path, options.old, deployed)
+        steps = chosen(every, options.steps, engine.name)
         # Manifests have no release name: old and new belong to the same app.
         one = PurePath(path).stem if kind == MANIFESTS and (options.old or options.instead) else ""
         trial = Trial(engines=(engine,), steps=steps, release=one)

@@ -21,11 +21,12 @@ def lines(findings: Iterable[Finding]) -> Iterator[Line]:
         message = " ".join(finding.message.split())
         case = f" [{finding.case}]" if finding.case else ""
         case += f" [{after(finding)}]" if finding.after else ""
+        removal = " (on removal)" if finding.removal else ""
         yield line(
             Piece(f"{_where(finding)}:", "strong"),
             f" {finding.rule} ",
             Piece(finding.certainty, "doubt" if finding.certainty == "may" else "bad"),
-            f" {finding.damage} {message}{case}",
+            f" {finding.damage} {message}{removal}{case}",
         )
 
 

@@ -98,7 +98,13 @@ class JsonHazard(Struct, frozen=True, omit_defaults=True):
 
     rule: str
     code: str
-    certainty: Certainty
+    certainty: Annotated[
+        Certainty,
+        Meta(
+            description="`will`: on every cluster. `likely`: on an ordinary one. `may`: only on a very slow or a very "
+            "fast one, or if something that is not known is so."
+        ),
+    ]
     damage: Damage
     engines: list[str]
     action: str
@@ -116,6 +122,12 @@ class JsonHazard(Struct, frozen=True, omit_defaults=True):
     after: Annotated[
         list[str], Meta(description="Obstacles that stop the trial before; the finding shows once they are repaired.")
     ] = []
+    removal: Annotated[
+        bool,
+        Meta(
+            description="What uninstall, delete or destroy does by design; fails a check only with --fail-on-removal."
+        ),
+    ] = False
 
 
 class JsonPrerequisite(Struct, frozen=True):

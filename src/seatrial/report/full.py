@@ -25,6 +25,7 @@ EVIDENCE_MAX = 12
 """Events shown for one finding: the first half and the last half."""
 PREREQUISITES_MAX = 12
 DIFFERENCES_MAX = 20
+REMOVAL = "When it is removed (by design; fails a check only with --fail-on-removal):"
 
 NO_BREAK = "\xa0"
 CERTAINTIES: dict[str, Role] = {"will": "bad", "likely": "bad", "may": "doubt"}
@@ -45,11 +46,16 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
         yield from steps_table(result.played, page)
         yield from standings_table("Engines compared", result.standings, page)
         yield ()
-    shown = result.findings if page.verbose else result.findings[:FULL_MAX]
-    for finding in shown:
-        yield from _finding(finding, result, page)
-        yield ()
-    if rest := result.findings[len(shown) :]:
+    ordered = sorted(result.findings, key=lambda finding: finding.removal)
+    shown = ordered if page.verbose else ordered[:FULL_MAX]
+    for removal, findings in groupby(shown, lambda finding: finding.removal):
+        if removal:
+            yield line(Piece(REMOVAL, "strong"))
+            yield ()
+        for finding in findings:
+            yield from _finding(finding, result, page)
+            yield ()
+    if rest := ordered[len(shown) :]:
         yield line(f"and {counted(len(rest), 'more finding', 'more findings')}, one line each (-v shows all in full):")
         yield from concise.lines(rest)
         yield ()

@@ -129,6 +129,7 @@ def _hazard(finding: Finding) -> JsonHazard:
         schedules=list(finding.schedules),
         case=finding.case,
         after=list(finding.after),
+        removal=finding.removal,
     )
 
 

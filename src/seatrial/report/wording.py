@@ -93,7 +93,9 @@ def _findings(result: Result) -> str:
         return "no findings in what was rehearsed" if is_partial(result) else "no findings"
     certainties = Counter(finding.certainty for finding in findings)
     split = ", ".join(f"{certainties[word]} {word}" for word in CERTAINTIES if certainties[word])
-    return f"{counted(len(findings), 'finding')}{f' ({split})' if split else ''}"
+    removals = sum(finding.removal for finding in findings)
+    apart = f"; {removals} when it is removed" if removals else ""
+    return f"{counted(len(findings), 'finding')}{f' ({split}{apart})' if split else ''}"
 
 
 def _named(names: Sequence[str], one: str, many: str) -> str:

@@ -123,6 +123,7 @@ def _finding(moment: Moment, gone: list[Gone]) -> Finding:
         ],
         evidence=evidence,
         confirm=f"kubectl get {refs[0].name} -A  # would be deleted",
+        removal=ended.role == "remove" and not lost,
     )
 
 

@@ -116,6 +116,7 @@ def _finding(moment: Moment, resources: list[Resource], completed: list[Ref], cl
         places=[resource.place("metadata", "annotations", hooks.HOOK) for resource in resources],
         evidence=filter(None, (_creation(moment, ref) for ref in refs)),
         confirm=f"kubectl get {in_kubectl(refs[0])}  # after helm uninstall {moment.ended.release}",
+        removal=True,
     )
 
 

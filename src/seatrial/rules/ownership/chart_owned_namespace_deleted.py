@@ -139,6 +139,7 @@ def _finding(moment: Moment, namespace: Resource, deletion: Event, lost: list[Ev
         places=[namespace.place("metadata", "name")],
         evidence=[deletion, *lost[:EVIDENCE_MAX]],
         confirm=f"kubectl get all,configmap,secret,pvc -n {ref.name}  # all of this is deleted",
+        removal=ended.role == "remove" and not lost,
     )
 
 

@@ -123,6 +123,7 @@ def _finding(moment: Moment, owner: Resource, left: list[Ref], met: Meeting) -> 
         places=[owner.place("spec", "volumeClaimTemplates")],
         evidence=_made(moment.rehearsal, left),
         confirm=f"kubectl get pvc -n {owner.ref.namespace}  # after {act}",
+        removal=met.step is None,
     )
 
 

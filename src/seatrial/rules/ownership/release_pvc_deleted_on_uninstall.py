@@ -104,6 +104,7 @@ def _finding(moment: Moment, release: Release | None, claim: Resource, deletion:
         places=[claim.place("metadata", "name")],
         evidence=[deletion, *lost],
         confirm=_confirm(moment, ref, deletion),
+        removal=ended.role == "remove",
     )
 
 
