@@ -107,7 +107,7 @@ def test_help_lists_the_commands_without_loading_helm(capsys: Capture) -> None:
         (["check", ".", "-o", "yaml"], 'invalid value "yaml" for -o. Choose from: "full", "concise", "json"'),
         (
             ["check", ".", "--fail-on", "wil"],
-            "--fail-on wil: 'wil' is not a certainty or a damage; did you mean will?",
+            "--fail-on wil: 'wil' is not a certainty or a damage level; did you mean will?",
         ),
         (["serve", "--port", "x"], 'invalid value for --port: unable to convert "x" into int'),
         (["explain", "a", "b"], "unexpected argument: b"),
@@ -226,7 +226,7 @@ def test_serve_answers_logs_writes_and_leaves_no_files_behind(tmp_path: Path) ->
         greeting = [process.stdout.readline() for _ in range(3)]
         url = greeting[0].split()[5]
         assert greeting == [
-            f"Kubernetes 1.34 in memory, at {url} until Ctrl-C.\n",
+            f"Serving the Kubernetes 1.34 API (in memory) at {url}. Ctrl-C stops it.\n",
             "  kubectl --kubeconfig trial get namespaces\n",
             "  helm --kubeconfig trial install demo ./chart\n",
         ]

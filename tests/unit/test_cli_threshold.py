@@ -26,12 +26,15 @@ def test_the_threshold_takes_a_certainty_a_damage_or_both(text: str, threshold: 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("mya", "--fail-on mya: 'mya' is not a certainty or a damage; did you mean may?"),
-        ("will:outrage", "--fail-on will:outrage: 'outrage' is not a certainty or a damage; did you mean outage?"),
+        ("mya", "--fail-on mya: 'mya' is not a certainty or a damage level; did you mean may?"),
+        (
+            "will:outrage",
+            "--fail-on will:outrage: 'outrage' is not a certainty or a damage level; did you mean outage?",
+        ),
         (
             "42",
-            "--fail-on 42: '42' is not a certainty or a damage; "
-            "it takes will, likely, may, data-loss, outage, failed-deploy, nuisance, or two of them as will:outage",
+            "--fail-on 42: '42' is not a certainty or a damage level; "
+            "use one of will, likely, may, data-loss, outage, failed-deploy, nuisance, or a pair such as will:outage",
         ),
     ],
 )

@@ -45,7 +45,7 @@ def test_tasks_of_later_waves_are_pending() -> None:
         ("Job/default/init-model-storage", "Sync wave -5"),
         ("Deployment/default/serving", "Sync wave 0"),
     ]
-    assert blocked.never_run(operation) == "Never run: Sync wave -5, Sync wave 0 (2 objects)."
+    assert blocked.never_run(operation) == "Never reached: Sync wave -5, Sync wave 0 (2 objects)."
 
 
 def test_a_child_application_fails_before_an_earlier_one_is_done() -> None:

@@ -32,7 +32,7 @@ def test_all_deletions_are_sent_before_the_first_wait() -> None:
     assert (ended.outcome, ended.error) == (
         "hung",
         "waits for ConfigMap/canal/held, which is being deleted and has the finalizer canal.example/drain. "
-        "kubectl would wait for a week",
+        "kubectl times out after a week",
     )
     assert [(e.object.name, e.effect) for e in cluster.timeline() if e.verb == "delete"] == [
         ("held", "deleting"),
@@ -46,7 +46,7 @@ def test_wait_can_be_disabled() -> None:
 
 def test_the_error_names_the_timeout() -> None:
     ended = _played(_with(NAMESPACE, HELD), delete(_files(HELD), "default", ("--timeout=30s",)))
-    assert ended.error.endswith("kubectl would wait for 30s")
+    assert ended.error.endswith("kubectl times out after 30s")
 
 
 def test_with_a_missing_object_nothing_is_awaited() -> None:

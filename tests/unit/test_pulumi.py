@@ -224,7 +224,7 @@ def test_the_timeout_comes_from_the_option_then_from_the_annotation(
     annotations: Body, options: Options, seconds: int
 ) -> None:
     ended = World().up(resource(pending(annotations), options=options))
-    assert ended.error.endswith(f"Pulumi would give up on kubernetes:core/v1:Pod (p) after {seconds} seconds")
+    assert ended.error.endswith(f"Pulumi times out after {seconds} seconds on kubernetes:core/v1:Pod (p)")
 
 
 def test_a_resource_with_skip_await_is_not_awaited_by_its_dependents() -> None:
@@ -271,7 +271,7 @@ def test_a_release_creates_crds_hooks_by_weight_and_kinds_in_order_and_waits() -
 def test_a_release_waits_by_default_and_for_jobs_only_with_wait_for_jobs() -> None:
     stuck = pod(envFrom=[{"configMapRef": {"name": "nowhere"}}])
     ended = World().up(release(stuck))
-    assert ended.error.endswith("Pulumi would give up on kubernetes:helm.sh/v3:Release (keeper) after 300 seconds")
+    assert ended.error.endswith("Pulumi times out after 300 seconds on kubernetes:helm.sh/v3:Release (keeper)")
     assert World().up(release(stuck, skipAwait=True)).outcome == "ok"
     assert World().up(release(stuck, timeout=60)).error.endswith("after 60 seconds")
 

@@ -38,7 +38,7 @@ helm@4.2.3, lazy and eager schedules
   2  upgrade    ./v2  ok      1 deleted, 1 missing
   3  upgrade    ./v2  failed
      UPGRADE FAILED: [quota] exceeded
-  4  uninstall        ok      1 deleted, 1 orphan
+  4  uninstall        ok      1 deleted, 1 left behind
 
 release-to-hook-flip (ST201) will, outage: ConfigMap/default/web-config became a hook, and the upgrade that makes it \
 one leaves it deleted
@@ -47,11 +47,11 @@ one leaves it deleted
  7 |     helm.sh/hook: pre-install,pre-upgrade
    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
    = step 2, upgrade ./v2 (ok):
-        5  helm     delete  ConfigMap/default/web-config  deleted
-        6  helm     apply   ConfigMap/default/web-config  created
-       10  kubelet  says    Pod/default/web-5d9c7b        MountVolume.SetUp failed for volume "config" : configmap \
+        5  helm     delete   ConfigMap/default/web-config  deleted
+        6  helm     apply    ConfigMap/default/web-config  created
+       10  kubelet  reports  Pod/default/web-5d9c7b        MountVolume.SetUp failed for volume "config" : configmap \
 "web-config" not found
-       11  helm     delete  ConfigMap/default/web-config  deleted
+       11  helm     delete   ConfigMap/default/web-config  deleted
    = Helm deleted it by the hook's delete policy, made it as a hook, deleted it, because the new
      manifest no longer lists it. It reported success.
    = Deployment/default/web mounts it.
@@ -74,7 +74,8 @@ def test_a_report_without_findings_says_so() -> None:
 helm@4.2.3, lazy schedule
   1  install  ./v1  ok  2 created
 
-No findings: after every step the cluster was as the release describes it.
+No findings: after every step the cluster matched the release.
+
 2 objects from 2 files · 1 rehearsal · helm@4.2.3 · no findings
 """
     )
@@ -221,7 +222,7 @@ helm@4.2.3, lazy and eager schedules
 
 """
     )
-    assert "5  helm     delete  ConfigMap/default/web-config  deleted\n" in text
+    assert "5  helm     delete   ConfigMap/default/web-config  deleted\n" in text
 
 
 def test_long_evidence_is_cut_in_the_middle_unless_verbose() -> None:
@@ -271,10 +272,10 @@ def test_a_terminal_folds_quotations_between_words_and_a_pipe_never_cuts_them() 
     assert max(map(len, on_terminal.splitlines())) <= 70
     assert (
         """\
-       10  kubelet  says    Pod/default/web-5d9c7b
-                            MountVolume.SetUp failed for volume
-                            "config" : configmap "web-config" not
-                            found
+       10  kubelet  reports  Pod/default/web-5d9c7b
+                             MountVolume.SetUp failed for volume
+                             "config" : configmap "web-config" not
+                             found
 """
         in on_terminal
     )

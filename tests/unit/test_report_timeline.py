@@ -16,33 +16,33 @@ def test_a_timeline_shows_each_step_its_events_and_its_outcome() -> None:
 helm@4.2.3, lazy schedule
 
 1  install ./v1 as web in default
-    1  helm                     apply   ConfigMap/default/web-config  created
-    2  helm                     apply   Deployment/default/web        created
-    3    deployment-controller  create  Pod/default/web-5d9c7b        created
+    1  helm                     apply    ConfigMap/default/web-config  created
+    2  helm                     apply    Deployment/default/web        created
+    3    deployment-controller  create   Pod/default/web-5d9c7b        created
    1 read, update or no-op not shown (-v shows all)
    ok  2 created
 
 2  upgrade ./v2 as web in default
-    5  helm                     delete  ConfigMap/default/web-config  deleted
-    6  helm                     apply   ConfigMap/default/web-config  created
-    8  helm                     patch   Deployment/default/web        changed
-   10    kubelet                says    Pod/default/web-5d9c7b        MountVolume.SetUp failed for volume "config" : \
+    5  helm                     delete   ConfigMap/default/web-config  deleted
+    6  helm                     apply    ConfigMap/default/web-config  created
+    8  helm                     patch    Deployment/default/web        changed
+   10    kubelet                reports  Pod/default/web-5d9c7b        MountVolume.SetUp failed for volume "config" : \
 configmap "web-config" not found
-   11  helm                     delete  ConfigMap/default/web-config  deleted
+   11  helm                     delete   ConfigMap/default/web-config  deleted
    2 reads, updates and no-ops not shown (-v shows all)
    ok  1 deleted, 1 missing
    missing: ConfigMap/default/web-config
 
 3  upgrade ./v2 as web in default
-   12  helm                     apply   ConfigMap/default/web-config  refused: configmaps "web-config" is forbidden: \
+   12  helm                     apply    ConfigMap/default/web-config  refused: configmaps "web-config" is forbidden: \
 [quota] exceeded
    failed
    UPGRADE FAILED: [quota] exceeded
    configmaps
 
 4  uninstall of web in default
-   ok  1 deleted, 1 orphan
-   orphan: ConfigMap/default/web-config
+   ok  1 deleted, 1 left behind
+   left behind: ConfigMap/default/web-config
 
 Not modelled (stored, but no controller acts on them): Widget.example.com
 4 steps · 13 events
@@ -55,13 +55,13 @@ def test_verbose_shows_every_event_under_its_cause() -> None:
     assert (
         """\
 before the first step
-    0  kubernetes               create  Namespace/default             created
+    0  kubernetes               create   Namespace/default             created
 
 1  install ./v1 as web in default
-    1  helm                     apply   ConfigMap/default/web-config  created
-    2  helm                     apply   Deployment/default/web        created
-    3    deployment-controller  create  Pod/default/web-5d9c7b        created
-    4      kubelet              status  Pod/default/web-5d9c7b        changed
+    1  helm                     apply    ConfigMap/default/web-config  created
+    2  helm                     apply    Deployment/default/web        created
+    3    deployment-controller  create   Pod/default/web-5d9c7b        created
+    4      kubelet              status   Pod/default/web-5d9c7b        changed
    ok  2 created
 """
         in text
@@ -78,8 +78,9 @@ def test_a_terminal_too_narrow_for_a_table_gets_sentences() -> None:
     5  helm delete ConfigMap/default/web-config: deleted
     6  helm apply ConfigMap/default/web-config: created
     8  helm patch Deployment/default/web: changed
-   10    kubelet says Pod/default/web-5d9c7b: MountVolume.SetUp failed
-           for volume "config" : configmap "web-config" not found
+   10    kubelet reports Pod/default/web-5d9c7b: MountVolume.SetUp
+           failed for volume "config" : configmap "web-config" not
+           found
    11  helm delete ConfigMap/default/web-config: deleted
 """
         in text
@@ -90,9 +91,9 @@ def test_a_message_that_does_not_fit_is_shown_on_the_next_line() -> None:
     text = render(LAZY, Page(width=100, fold=100))
     assert (
         """\
-   10    kubelet                says    Pod/default/web-5d9c7b
-                                        MountVolume.SetUp failed for volume "config" : configmap
-                                        "web-config" not found
+   10    kubelet                reports  Pod/default/web-5d9c7b
+                                         MountVolume.SetUp failed for volume "config" : configmap
+                                         "web-config" not found
 """
         in text
     )

@@ -41,7 +41,7 @@ def test_a_failed_step_that_no_finding_explains_is_reported() -> None:
 
 
 def test_a_hang_says_what_is_waited_for() -> None:
-    waits = "waits for Deployment/default/web: no image. Helm would fail when --timeout (5m0s) is over"
+    waits = "waits for Deployment/default/web: no image. Helm times out after 5m0s (--timeout)"
     hung = replace(_ok(), outcome="hung", error=waits, waits_for=(WEB,))
     assert _reported(_trial(hung)) == [("will", "helm install hangs waiting for Deployment/default/web: no image")]
 

@@ -203,5 +203,5 @@ def test_a_stored_rehearsal_allows_no_options_about_the_input(
     more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", "--rehearsal", "lazy.json", *more]) == 2
-    said = "--rehearsal takes neither an input nor a flag about what is rehearsed"
+    said = "--rehearsal cannot be combined with an input or with flags that select what to rehearse"
     assert capsys.readouterr().err == f"seatrial: {said}\n"

@@ -30,16 +30,16 @@ def check(
     rehearsal: Annotated[tuple[str, ...], flag("--rehearsal", group=REHEARSAL, value="FILE")] = (),
     display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
-    """Rehearse a release and report what breaks or destroys something.
+    """Rehearse a release and report the steps that break or destroy something.
 
     Without --from: install, upgrade to the same chart, uninstall (for other engines their equivalents, e.g. up, up,
-    destroy). With --from OLD: install OLD, upgrade, upgrade again, roll back, uninstall, reinstall; a release that is
-    already deployed is not installed first. Every trial runs on an ordinary cluster, on a slow one and on a
+    destroy). With --from OLD: install OLD, upgrade, upgrade again, roll back, uninstall, reinstall; if OLD is a
+    deployed release, the first step is the upgrade. Every trial runs on an ordinary cluster, on a slow one and on a
     fast one. Each ci/*-values.yaml of a chart is rehearsed as well.
 
-    Exit codes: 0 no finding reaches --fail-on, 1 a finding does, 2 the check failed (arguments, a template that does
-    not render, a missing tool), 3 nothing of the input could be rehearsed. What was not rehearsed is on the first
-    lines of the report. A step that fails or hangs is always a finding: step-fails (ST001) if no rule explains it.
+    Exit codes: 0 no finding reaches --fail-on, 1 a finding does, 2 the check failed (invalid arguments, a template that
+    does not render, a missing tool), 3 nothing could be rehearsed. The first lines of the report list what was not
+    rehearsed. A step that fails or hangs is always a finding: step-fails (ST001) if no rule explains it.
 
     Certainty: will happens on every cluster, likely on an ordinary one (pods, volumes and operators take seconds, the
     control plane takes milliseconds), may only on a very slow or a very fast one, or if a fact is not known.
@@ -49,8 +49,8 @@ def check(
     output
         Format of the report.
     fail_on
-        Least severe finding that exits 1: a certainty (will, likely, may), a damage (data-loss, outage, failed-deploy,
-        nuisance), or both, as in may:outage (default: likely:failed-deploy).
+        Least severe finding that exits 1: a certainty (will, likely, may), a damage level (data-loss, outage,
+        failed-deploy, nuisance), or both, as in may:outage (default: likely:failed-deploy).
     fail_on_removal
         Also exit 1 for what uninstall, delete or destroy does by design: data that it deletes, objects that it leaves.
     exit_zero
@@ -59,7 +59,7 @@ def check(
         Rehearse OLD (same kind of input, or git:REF) with the same trial, and report which findings and dependencies
         are gone, new and unchanged.
     rehearsal
-        Check a rehearsal that `seatrial run -o json` stored, without rehearsing anything. Repeatable: give the
+        Check a rehearsal that `seatrial run -o json` stored, without rehearsing anything. Repeatable: pass the
         ordinary, the lazy and the eager schedule of each engine.
     """
     from msgspec.structs import replace
@@ -68,7 +68,7 @@ def check(
 
     limit = threshold.parse(fail_on, removal=fail_on_removal)
     if rehearsal and (inputs or compare or release != NO_FLAGS):
-        raise CannotContinue("--rehearsal takes neither an input nor a flag about what is rehearsed")
+        raise CannotContinue("--rehearsal cannot be combined with an input or with flags that select what to rehearse")
     with terminal.progress_line(display) as progress:
         from seatrial.check import check as rehearse_all
         from seatrial.check import check_stored

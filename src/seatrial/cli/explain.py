@@ -19,7 +19,7 @@ def explain(
     *,
     color: ColorFlag = "auto",
 ) -> int:
-    """Explain a rule: what happens, an example, what to write instead. Without a rule, list all rules."""
+    """Explain a rule: what happens, an example, and the fix. Without a rule, list all rules."""
     from seatrial.cli import terminal
     from seatrial.report import rulepage
     from seatrial.rules import all_explained, page

@@ -51,7 +51,7 @@ class ReleaseFlags:
     steps: Annotated[Texts, flag("--steps", group=REHEARSAL, value="NAME,NAME")] = ()
     """Steps to rehearse, such as install,upgrade (default: all, up to the reinstall)."""
     engine: Annotated[Texts, flag("--engine", group=REHEARSAL, value="NAME[@VERSION]")] = ()
-    """Engine that deploys: helm, kubectl, argocd, flux or pulumi (default: the one that fits the input). Repeatable."""
+    """Deployment engine: helm, kubectl, argocd, flux or pulumi (default: the one that fits the input). Repeatable."""
     helm_binary: Annotated[str, flag("--helm-binary", group=REHEARSAL, value="PATH")] = ""
     """Helm binary (3 or later) to rehearse with instead of the built-in Helm 4."""
     namespace: Annotated[str, flag("--namespace", "-n", group=REHEARSAL, value="NAME")] = ""
@@ -59,27 +59,28 @@ class ReleaseFlags:
     release_name: Annotated[str, flag("--release-name", group=REHEARSAL, value="NAME")] = ""
     """Name of the release (default: the chart's)."""
     kube_version: Annotated[str, flag("--kube-version", group=REHEARSAL, value="VERSION")] = ""
-    """Kubernetes version of the cluster."""
+    """Kubernetes version of the cluster (default: 1.34)."""
     api_versions: Annotated[Texts, flag("--api-versions", "-a", group=REHEARSAL, value="VERSION")] = ()
     """Additional API that the cluster serves, such as monitoring.coreos.com/v1/ServiceMonitor. Repeatable."""
     include_crds: Annotated[bool, flag("--include-crds", group=REHEARSAL)] = False
-    """With --engine kubectl: also apply crds/, like helm template --include-crds. Other engines always install it."""
+    """With --engine kubectl: also apply crds/, like helm template --include-crds. Other engines do so by default."""
     assume: Annotated[Texts, flag("--assume", group=REHEARSAL, value="FILE")] = ()
     """Manifests of objects that exist before the first step. Repeatable."""
     assume_only: Annotated[bool, flag("--assume-only", group=REHEARSAL)] = False
-    """Assume nothing else: only what --assume, -a and the trial file give is in the cluster."""
+    """Do not assume prerequisites: the cluster contains only what --assume, -a and the trial file specify."""
     absent: Annotated[Texts, flag("--absent", group=REHEARSAL, value="KIND/NAMESPACE/NAME")] = ()
-    """Object that is not in the cluster, although the release needs it. Repeatable."""
+    """Prerequisite that is missing from the cluster. Repeatable."""
     matrix: Annotated[Texts, flag("--matrix", group=REHEARSAL, value="KEY=V1,V2")] = ()
-    """Values to toggle. Rehearses each upgrade between two combinations that adds, removes or hook-flips an object.
-    Repeatable."""
+    """Values to toggle. Rehearses each upgrade between two combinations that adds or removes an object, or
+    turns it into a hook or back. Repeatable."""
 
     repo: Annotated[Texts, flag("--repo", group=REHEARSAL, value="URL=PATH")] = ()
     """Local checkout of a repository that Argo CD or Flux fetches. Repeatable."""
     chart: Annotated[Texts, flag("--chart", group=REHEARSAL, value="NAME=PATH")] = ()
     """Local copy of a chart that Flux or a Pulumi program fetches. Repeatable."""
     consumers: Annotated[str, flag("--consumers", group=REHEARSAL, value="DIR")] = ""
-    """The input is a library chart: check the charts in DIR that depend on it, upgraded from the library in --from."""
+    """Treat the input as a library chart: check the charts in DIR that depend on it, upgraded from its --from
+    version."""
 
     values: Annotated[Texts, flag("--values", "-f", group=VALUES, value="FILE")] = ()
     """Values file; repeatable or comma-separated."""
@@ -92,7 +93,7 @@ class ReleaseFlags:
     set_json: Annotated[Texts, flag("--set-json", group=VALUES, value="KEY=JSON")] = ()
     """JSON values: key1=json1, or an object."""
     set_literal: Annotated[Texts, flag("--set-literal", group=VALUES, value="KEY=TEXT")] = ()
-    """One value, not parsed."""
+    """Like --set, with the value taken literally."""
 
 
 ColorFlag = Annotated[
@@ -106,9 +107,9 @@ class OutputFlags:
     """How much is written, and whether in colour."""
 
     quiet: Annotated[bool, flag("--quiet", "-q", group=OUTPUT)] = False
-    """Findings only."""
+    """Print findings only."""
     verbose: Annotated[bool, flag("--verbose", "-v", group=OUTPUT)] = False
-    """Show everything, nothing shortened."""
+    """Print everything in full."""
     color: ColorFlag = "auto"
 
 

@@ -15,13 +15,13 @@ def graph(
     output: Annotated[Format, flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "tree",
     display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
-    """Show what the objects of a release need, and which of it the release does not contain.
+    """Show the objects that a release needs, and which of them it does not contain.
 
     Each object is followed by the objects it needs, with the stage at which a missing one matters: admit, schedule,
-    start, ready or serve. A need that is only inferred from text, such as a Service name in an environment variable,
-    is marked as a guess.
+    start, ready or serve. A dependency that is only inferred from text, such as a Service name in an environment
+    variable, is marked as a guess.
 
-    Exit codes: 0 no cycle, 1 an object waits for itself, 2 the input could not be read, 3 nothing to show.
+    Exit codes: 0 no cycle, 1 a dependency cycle, 2 the input could not be read, 3 nothing to show.
 
     Parameters
     ----------

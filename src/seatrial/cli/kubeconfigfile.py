@@ -36,7 +36,9 @@ def written(path: str, content: str) -> Iterator[None]:
 
 def _write(file: Path, content: str) -> None:
     if file.exists() and not _is_ours(file):
-        raise CannotContinue(f"write the kubeconfig {file}: the file exists and was not written by seatrial")
+        raise CannotContinue(
+            f"write the kubeconfig {file}: the file exists and was not written by seatrial; choose another name"
+        )
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
     with os.fdopen(handle, "w") as opened:
         os.fchmod(handle, OWNER_ONLY)

@@ -28,7 +28,7 @@ def run(
 ) -> int:
     """Rehearse a trial once and print its timeline.
 
-    The timeline has every request of the engine and every action of a controller that follows from it.
+    The timeline shows every request of the engine and every controller action that it causes.
 
     Exit codes: 0 every step is ok, 1 a step failed or hung, 2 the trial could not be run, 3 nothing to run.
 
@@ -39,7 +39,7 @@ def run(
         which pass only when the engine waits), lazy (objects become ready only when the engine waits for them), eager
         (objects become ready at once) or seeded (a random order in between).
     seed
-        Number of the seeded schedule.
+        Random seed of the seeded schedule.
     output
         full prints the timeline; json writes a stored rehearsal, which `seatrial check --rehearsal` reads.
     """

@@ -38,19 +38,19 @@ def serve(
 ) -> int:
     """Serve a Kubernetes API in memory to kubectl, helm or any other client.
 
-    It listens on 127.0.0.1 only and stops with Ctrl-C; its objects are lost then.
+    Listens on 127.0.0.1 only. Ctrl-C stops it and discards all objects.
 
     Parameters
     ----------
     kubeconfig
-        Write a kubeconfig for clients to this file, and remove it at the end.
+        Write a kubeconfig for clients to this file, and delete the file on exit.
     port
         Port on 127.0.0.1 (default: a free one).
     kube_version
-        Kubernetes version of the cluster.
+        Kubernetes version of the cluster (default: 1.34).
     schedule
         Speed of the cluster: eager (objects become ready at once), ordinary (pods, volumes and operators only when a
-        client waits) or lazy (only what a client waits for).
+        client waits), lazy (only what a client waits for) or seeded (in a random order).
     assume
         Manifests of objects that exist from the start. Repeatable.
     verbose
@@ -112,7 +112,7 @@ def _greet(server: ApiServer, kubeconfig: str) -> None:
     reach = f"--kubeconfig {kubeconfig}" if kubeconfig else f"--server {server.url}"
     helm = f"--kubeconfig {kubeconfig}" if kubeconfig else f"--kube-apiserver {server.url}"
     terminal.write(
-        f"Kubernetes {server.cluster.kube_version} in memory, at {server.url} until Ctrl-C.\n"
+        f"Serving the Kubernetes {server.cluster.kube_version} API (in memory) at {server.url}. Ctrl-C stops it.\n"
         f"  kubectl {reach} get namespaces\n"
         f"  helm {helm} install demo ./chart\n"
     )

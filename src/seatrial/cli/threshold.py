@@ -47,5 +47,5 @@ def _is_as_bad(finding: Finding, threshold: Threshold) -> bool:
 def _refusal(text: str, part: str) -> str:
     known = (*CERTAINTIES, *DAMAGES)
     close = get_close_matches(part, known, n=1)
-    meant = f"did you mean {close[0]}?" if close else f"it takes {', '.join(known)}, or two of them as will:outage"
-    return f"--fail-on {text}: {part!r} is not a certainty or a damage; {meant}"
+    meant = f"did you mean {close[0]}?" if close else f"use one of {', '.join(known)}, or a pair such as will:outage"
+    return f"--fail-on {text}: {part!r} is not a certainty or a damage level; {meant}"

@@ -218,7 +218,13 @@ def _cause(moment: Moment, spoken: list[Event], objects: tuple[Ref, ...]) -> str
         text = spoken[0].message if spoken else error[_start(error, objects) :]
     lines = [line.strip() for line in text.strip().splitlines()] or [""]
     line = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
-    return line if len(line) <= CAUSE_MAX else f"{line[: CAUSE_MAX - 60]} ... {line[-55:]}"
+    return line if len(line) <= CAUSE_MAX else _shortened(line)
+
+
+def _shortened(line: str) -> str:
+    """Its beginning and its end, cut between words."""
+    head, tail = line[: CAUSE_MAX - 60], line[-55:]
+    return f"{head.rpartition(' ')[0] or head} ... {tail.partition(' ')[2] or tail}"
 
 
 def _start(error: str, objects: tuple[Ref, ...]) -> int:

@@ -52,7 +52,7 @@ class Moment(Struct, frozen=True):
     @property
     def says(self) -> str:
         """The words with which the step ended: `kubectl says: "..."`."""
-        return f'{self.speaker} says: "{self.ended.error.strip()}"'
+        return f'{self.speaker} reports: "{self.ended.error.strip()}"'
 
     def events(self) -> Iterator[Event]:
         return self.rehearsal.of_step(self.index)

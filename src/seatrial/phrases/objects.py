@@ -36,7 +36,7 @@ def consumers_sentence(release: Release, ref: Ref, said: str = "") -> str:
     """`Deployment/default/web mounts it.`, with what its pods reported, or would report without it."""
     users = users_beyond_hooks(release, ref)
     words = next(filter(None, (missing.missing_error(edge.user.body, edge.need) for edge in users)), "")
-    says = said or (f'A pod that starts without it says: "{words}".' if words else "")
+    says = said or (f'A pod that starts without it reports: "{words}".' if words else "")
     return f"{users_sentence(release, ref)} {says}".rstrip() if users else ""
 
 

@@ -29,7 +29,7 @@ def helm_says(ended: StepResult, ref: Ref | None = None) -> str:
     one = failed_release(ended, ref) or failed_release(ended) or (failed_kustomization(ended, ref) if ref else None)
     if one is not None:
         return flux_says(one)
-    return f'Helm says: "{ended.error.strip()}"'
+    return f'Helm reports: "{ended.error.strip()}"'
 
 
 def after_failure(moment: Moment, ref: Ref | None = None) -> str:
@@ -51,7 +51,7 @@ def after_failure(moment: Moment, ref: Ref | None = None) -> str:
 
 
 def revisions(moment: Moment) -> str:
-    """Release revisions after a step that failed or hung: `Revision 2 is failed, revision 1 stays deployed.`"""
+    """Release revisions after a step that failed or hung: `Revision 2 has status failed, revision 1 stays deployed.`"""
     ended = moment.ended
     if ended.outcome == "ok" or ended.again is not None or moment.engine.name != "helm":
         return ""
@@ -65,7 +65,7 @@ def revisions(moment: Moment) -> str:
         return "No revision was recorded."
     if before is not None and before.status == after.status:
         return f"No revision was recorded: revision {after.revision} stays {after.status}."
-    return f"Revision {after.revision} is {after.status}."
+    return f"Revision {after.revision} has status {after.status}."
 
 
 def named(refs: Iterable[Ref]) -> str:
@@ -114,11 +114,11 @@ def _not_deleted(moment: Moment) -> str:
     if old is None or new is None or moment.ended.action not in REPLACES:
         return ""
     dropped = [r.ref for r in old.resources if not hooks.is_hook(r.body) and new.find(r.ref) is None]
-    return f"Not deleted, although the new revision drops it: {named(dropped)}." if dropped else ""
+    return f"Dropped from the chart, but not deleted: {named(dropped)}." if dropped else ""
 
 
 def _records(moment: Moment) -> str:
-    """`Revision 2 is failed, revision 1 stays deployed.`; empty if the step recorded none."""
+    """`Revision 2 has status failed, revision 1 stays deployed.`; empty if the step recorded none."""
     ended = moment.ended
     before, after = (
         records_of(moment.rehearsal, ended.release, ended.namespace, before_step=at)
@@ -129,7 +129,7 @@ def _records(moment: Moment) -> str:
         return ""
     deployed = [revision for revision in before if after[revision].status == "deployed"]
     stays = f", revision {deployed[-1]} stays deployed" if deployed else ""
-    return f"Revision {recorded} is {after[recorded].status}{stays}."
+    return f"Revision {recorded} has status {after[recorded].status}{stays}."
 
 
 def _next(moment: Moment) -> str:

@@ -83,7 +83,7 @@ def finding_about(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, in
             *([one.operator.place("kind")] if one.operator else []),
         ],
         evidence=[e for e in (made, said) if e is not None],
-        confirm=f"kubectl get {in_kubectl(one.producer.ref)}  # while Helm waits: is it there, and is it ready?",
+        confirm=f"kubectl get {in_kubectl(one.producer.ref)}  # while Helm waits: does it exist, and is it ready?",
     )
 
 
@@ -138,7 +138,7 @@ def _when(one: Awaited) -> str:
             assert one.operator is not None
             return f"once {one.operator.ref} runs, which does not exist yet"
         case "trouble":
-            return "which exists and produces nothing"
+            return "which exists but produces nothing"
 
 
 def _order(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
@@ -184,5 +184,5 @@ def _elsewhere(one: Awaited, event: str, ended: StepResult) -> str:
         return "Upgrades of an existing release work, which hides the problem."
     if not event and one.why != "trouble":
         without = "With disableWait: true" if ended.reconciled else "Without --wait"
-        return f"{without} the install succeeds: Kubernetes retries until it exists."
+        return f"{without} the install succeeds: Kubernetes retries until {one.need.object} exists."
     return ""

@@ -22,7 +22,7 @@ def damage_of(moment: Moment, ref: Ref, lost: list[Event]) -> Damage:
 
 def with_it(lost: list[Event]) -> str:
     """` with 4 objects in it`"""
-    return f" with {len(lost)} objects in it" if len(lost) > 1 else " with what is in it" if lost else ""
+    return f" with {len(lost)} object{'s' if len(lost) > 1 else ''} in it" if lost else ""
 
 
 def lost_sentence(moment: Moment, lost: list[Ref]) -> str:
@@ -40,7 +40,10 @@ def lost_sentence(moment: Moment, lost: list[Ref]) -> str:
 def back_sentence(moment: Moment, ref: Ref) -> str:
     if not _is_back_as_it_was(moment, ref):
         return ""
-    return "It is recreated at once with the same content. Running pods are not affected; one that starts meanwhile is."
+    return (
+        "It is recreated at once with the same content. Running pods are not affected; a pod that starts in between "
+        "does not find it."
+    )
 
 
 def _is_back_as_it_was(moment: Moment, ref: Ref) -> bool:

@@ -61,7 +61,7 @@ def _order(lack: Lack) -> str:
     if lack.why == "regular":
         return (
             f"{lack.need.object} is a regular resource. Helm creates regular resources after all {lack.event} hooks "
-            "have completed, and waits for this hook first."
+            "have completed."
         )
     if lack.why == "never":
         events = ", ".join(hooks.events_of(lack.brought.body))

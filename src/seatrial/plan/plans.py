@@ -337,7 +337,7 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
 def _not_needed(setting: Setting, needs: Prerequisites) -> Iterator[str]:
     """Notes on objects that are said to be absent and that no release needs from outside."""
     unused = set(setting.absent) - {one.object for one in needs.absent}
-    yield from (f"{name} is said to be absent, but is not a prerequisite of this release" for name in sorted(unused))
+    yield from (f"absent {name} has no effect: it is not a prerequisite of this release" for name in sorted(unused))
 
 
 def _with(plan: Plan, **fields: Any) -> Plan:

@@ -73,7 +73,7 @@ def _actor(event: Event, depths: Mapping[int, int]) -> str:
 
 
 def _verb(event: Event) -> str:
-    return "says" if event.effect == SAID else event.verb
+    return "reports" if event.effect == SAID else event.verb
 
 
 def _effect(event: Event) -> str:

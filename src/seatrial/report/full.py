@@ -185,7 +185,8 @@ def _nothing_found(result: Result) -> Iterator[Line]:
     if is_partial(result):
         yield line(Piece("No findings in what was rehearsed. Not everything was: see the first line.", "doubt"))
     else:
-        yield line(Piece("No findings: after every step the cluster was as the release describes it.", "good"))
+        yield line(Piece("No findings: after every step the cluster matched the release.", "good"))
+    yield ()
 
 
 def _consumers(found: Sequence[Consumer], page: Page) -> Iterator[Line]:

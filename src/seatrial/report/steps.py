@@ -109,7 +109,7 @@ def _done(step: StepResult) -> str:
 
 def _amiss(step: StepResult) -> str:
     parts = [f"{len(step.missing)} missing"] if step.missing else []
-    parts += [counted(len(step.orphans), "orphan")] if step.orphans else []
+    parts += [f"{len(step.orphans)} left behind"] if step.orphans else []
     return ", ".join(parts)
 
 

@@ -69,7 +69,7 @@ def _step(index: int, step: StepResult, events: Sequence[Event], table: EventLay
     yield line(INDENT, *ended(step))
     for text in filter(None, (step.error, *step.warnings)):
         yield from (line(Piece(words, "bad")) for words in quoted(text, page, first=INDENT, rest=INDENT))
-    for word, refs in (("missing", step.missing), ("orphan", step.orphans)):
+    for word, refs in (("missing", step.missing), ("left behind", step.orphans)):
         yield from (line(INDENT, Piece(f"{word}: {ref}", "bad")) for ref in refs)
 
 

@@ -63,7 +63,7 @@ def run(act: HelmAct, api: Api, binary: Binary) -> Ended:
     finally:
         process.close()
     if stuck is not None and is_final(stuck):
-        words = f"{stuck.sentence}. Helm would fail when --timeout ({timeout}) is over"
+        words = f"{stuck.sentence}. Helm times out after {timeout} (--timeout)"
         return Ended("hung", words, process.warnings, stuck)
     if process.failed and is_flag_error(process.error):
         raise CannotContinue(f"step {act.action}: helm {binary.version} says: {process.error.splitlines()[0]}")

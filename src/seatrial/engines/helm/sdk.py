@@ -110,7 +110,7 @@ def _acted(act: HelmAct, api: Api, config: helmsdk.Config) -> Ended:
         config.close()
         context.close()
     if stuck is not None and is_final(stuck):
-        return Ended("hung", f"{stuck.sentence}. Helm would fail when --timeout ({timeout}) is over", stuck=stuck)
+        return Ended("hung", f"{stuck.sentence}. Helm times out after {timeout} (--timeout)", stuck=stuck)
     return Ended("failed", ended.error, stuck=stuck) if ended.error else Ended("ok")
 
 

@@ -157,7 +157,7 @@ def _gone(going: list[Body], patience: str) -> Script:
             continue
         stuck = (yield Wait(tuple(ref_of(body) for body in left))).stuck
         if stuck is not None:
-            return Ended("hung", f"{stuck.sentence}. kubectl would wait for {patience}", stuck=stuck)
+            return Ended("hung", f"{stuck.sentence}. kubectl times out after {patience}", stuck=stuck)
     return Ended("ok")
 
 

@@ -371,6 +371,6 @@ def _ended(ending: TasksEnd, known: dict[str, tuple[Registration, str]], warning
         waiting = [known[key] for key in ending.waiting if key in known]
         seconds = max((_patience(one, act) for one, act in waiting), default=0)
         names = ", ".join(f"{one.type} ({one.name})" for one, _ in waiting)
-        after = f"Pulumi would give up on {names} after {seconds} seconds"
+        after = f"Pulumi times out after {seconds} seconds on {names}"
         return Ended("hung", f"{ending.stuck.sentence}. {after}", warnings, ending.stuck)
     return Ended("ok", "", warnings)

@@ -68,7 +68,7 @@ def blocked(rehearsal: Rehearsal, case: Case, *causes: Cause) -> Iterator[Blocke
 def never_run(operation: Operation) -> str:
     places = [f"{phase} wave {wave}" for phase, wave in operation.never_ran()]
     count = len(pending(operation))
-    return f"Never run: {', '.join(places)} ({count} object{'s' if count > 1 else ''})." if places else ""
+    return f"Never reached: {', '.join(places)} ({count} object{'s' if count > 1 else ''})." if places else ""
 
 
 def ends_in_words(one: Blocked) -> str:

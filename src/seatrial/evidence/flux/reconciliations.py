@@ -75,7 +75,7 @@ def failed_act(one: Reconciled) -> str:
 
 def flux_says(one: Reconciled) -> str:
     """Flux's own words."""
-    return f'Flux says of {one.object}: "{one.message}"'
+    return f'Flux reports for {one.object}: "{one.message}"'
 
 
 def by_hand(one: Reconciled) -> str:
@@ -88,11 +88,17 @@ def goes_on(one: Reconciled) -> str:
     """What Flux does after Helm failed."""
     if failed_act(one) == "uninstall":
         if has_fault(one.failure, "uninstall-incomplete"):  # Helm has deleted its records.
-            return "Helm has forgotten the release by then: at the next try Flux finds none, and the HelmRelease goes."
-        return f"The release stays, and {one.object} in Terminating: Flux uninstalls it again and again."
+            return (
+                "Helm has already deleted the release record: on its next attempt Flux finds no release and removes "
+                "the HelmRelease."
+            )
+        return (
+            f"The release stays, and {one.object} stays Terminating: Flux retries the uninstall on every "
+            "reconciliation."
+        )
     if has_fault(one.failure, "retries-exceeded"):
-        return f"Flux does not try it again before its chart or values change, or by hand: {by_hand(one)}"
-    return "Flux tries it again, with the same result as long as nothing else changes."
+        return f"Flux does not retry until the chart or the values change. To retry by hand: {by_hand(one)}"
+    return "Flux retries, and fails the same way until something else changes."
 
 
 def missing_kind(failure: Failure) -> tuple[str, str] | None:

@@ -68,7 +68,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: OutOfTurn) -> Finding:
         message=f"{one.parent.app} creates {one.later.object} in {in_words(one.later)}, before {one.earlier.object} of "
         f"{in_words(one.earlier)} has created {one.lacks}",
         details=(
-            f'Argo CD says of {one.failed.app}: "{one.failed.message}"',
+            f'Argo CD reports for {one.failed.app}: "{one.failed.message}"',
             "A child Application has no health check: its wave is done as soon as it exists.",
             "After five retries Argo CD does not retry an automated sync of this commit."
             if one.failed.phase == "Failed" and one.failed.automated

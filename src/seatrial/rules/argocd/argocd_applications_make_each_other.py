@@ -87,7 +87,7 @@ def _finding(moment: Moment, cycle: list[Ref]) -> Finding:
         objects=cycle,
         damage="failed-deploy" if kept else "nuisance",
         message=f"Applications create each other ({way}): "
-        + ("none of them can be deleted" if kept else "one that is deleted is made again by another"),
+        + ("none of them can be deleted" if kept else "a deleted one is recreated by another"),
         details=(
             "Each has the resources finalizer and contains the next one: each waits for the other." if kept else "",
         ),

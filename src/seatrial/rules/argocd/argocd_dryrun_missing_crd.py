@@ -58,7 +58,7 @@ def _finding(rehearsal: Rehearsal, case: Case, unknown: Unknown) -> Finding:
         message=f"the sync of {operation.app} fails before its first wave: "
         f"{named_is(resource.ref for resource in unknown.resources)} of a kind whose CRD does not exist yet",
         details=(
-            f'Argo CD says: "{operation.message}"',
+            f'Argo CD reports: "{operation.message}"',
             f"{definition.ref} is in {definition.file}, which another sync applies." if definition else "",
             f"Nothing was applied: {named(task.object for task in operation.tasks)}. Kinds are looked up before the "
             "first wave, so waves do not help; SkipDryRunOnMissingResource=true on the object does.",

@@ -93,7 +93,7 @@ def _finding(moment: Moment, task: SyncTask, resource: Resource, made: Event, *,
             f"For Argo CD it is a {task.phase} hook: every render is for an install, and every sync runs it.",
             f'Its command "{creates}" is refused: {refused[0].message}.'
             if refused
-            else f'Its command "{creates}" is refused with "already exists" if what it made is still there.'
+            else f'Its command "{creates}" fails with "already exists" if the object that it created still exists.'
             if creates
             else second
             if again

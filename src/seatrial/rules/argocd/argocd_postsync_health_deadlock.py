@@ -5,9 +5,9 @@
 `PostSync`. `helm install` runs them as soon as the objects are created, unless it runs with `--wait`; Argo CD always
 waits. A workload whose pods mount what such a hook creates, or wait in an init container for its Job, never becomes
 ready. With a Deployment the sync fails after `progressDeadlineSeconds`; with other kinds the operation stays `Running`
-without a timeout. On a cluster where the hook has run once, everything looks fine.
+without a timeout. On a cluster where the hook has already run, the problem does not appear.
 
-It **may** happen if an init container names the Job of such a hook: whether it really waits depends on its program.
+If an init container only names the Job of such a hook, the finding is a `may`: whether it waits depends on its program.
 
 ## Example
 ```yaml

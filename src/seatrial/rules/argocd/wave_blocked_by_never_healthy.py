@@ -10,9 +10,9 @@ fails. A fix that is pushed while the operation is `Running` is not applied: ter
 Argo CD does not wait for the last wave. The same object does no harm there, so the problem appears when you add a
 later wave or a PostSync hook.
 
-With Flux the cause is `wait: true` (or `healthChecks`) and `dependsOn`. A Kustomization that waits is not Ready before
-all its objects are; after its `timeout` it reports `health check failed` and starts again. Everything that depends on
-it reports `dependency ... is not ready` and is not applied. While it waits it also ignores a new revision, unless
+With Flux the cause is `wait: true` (or `healthChecks`) and `dependsOn`. A Kustomization with `wait` is Ready only when
+all its objects are; after its `timeout` it reports `health check failed` and retries. Everything that depends on it
+reports `dependency ... is not ready` and is not applied. While it waits it also ignores a new revision, unless
 kustomize-controller has the feature gate `CancelHealthCheckOnNewRevision`. A HelmRelease waits for its objects unless
 it sets `disableWait`, and blocks the HelmReleases that depend on it in the same way.
 
@@ -29,9 +29,9 @@ spec:
 ```
 
 ## Instead
-Put what may never be ready into the last wave, or into its own Application; with Flux, into a Kustomization on which
-nothing depends, or list in `healthChecks` what really matters instead of `wait: true`. A custom health check that
-reports everything as healthy also ends the wait, but hides the next real failure.
+Put an object that may never be ready into the last wave or into its own Application. With Flux, put it into a
+Kustomization that nothing depends on, or replace `wait: true` by `healthChecks` for the objects that matter. A custom
+health check that reports everything as healthy also ends the wait, but hides the next real failure.
 
 ## Fix safety
 Changing the wave does not affect existing objects.
@@ -73,7 +73,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield _of_flux(rehearsal, case, timed_out)
     elsewhere = apps_out_of_turn(rehearsal, case)
     brought = {resource.ref for resource in case.all_resources()}
-    # A Job that its own script or missing rights keep from completing is reported by the rules about those.
+    # Other rules report a Job that cannot complete because of its script or missing permissions.
     by_themselves = {refused.owner.ref for refused in refused_commands(rehearsal, case)}
     by_themselves |= {fault.owner.ref for fault in script_faults(rehearsal, case)}
     for one in blocked(rehearsal, case, "never"):

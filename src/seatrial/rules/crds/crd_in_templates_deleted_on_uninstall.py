@@ -176,7 +176,7 @@ def _what_keeps(gone: list[Gone], ended: StepResult) -> str:
 
 def _what_comes(moment: Moment) -> str:
     """How the step ends, and whether the next upgrade fails."""
-    ends = f"{moment.speaker} reported success." if moment.ended.outcome == "ok" else moment.says
+    ends = f"{moment.speaker} reports success." if moment.ended.outcome == "ok" else moment.says
     following = moment.rehearsal.steps[moment.index + 1] if moment.index + 1 < len(moment.rehearsal.steps) else None
     if following is None or following.action != "upgrade" or following.outcome == "ok":
         return ends

@@ -75,7 +75,7 @@ def _finding(moment: Moment, going: list[Ref], refused: list[Event]) -> Finding:
         else f"{helm_act(moment)} succeeds while {first_named(going)} is still being deleted",
         details=(
             _holders(moment, going),
-            helm_says(moment.ended) if refused else "Helm reported success.",
+            helm_says(moment.ended) if refused else "Helm reports success.",
             "Once the finalizer is removed, the CRD is deleted with all its custom resources. A release that contains "
             "one can then be neither upgraded nor uninstalled, because the kind is not served.",
             "" if refused else f'Until then, creating a custom resource of the kind fails: "{NOT_ALLOWED}".',

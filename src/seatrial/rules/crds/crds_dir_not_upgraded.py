@@ -2,21 +2,21 @@
 
 ## What happens
 Helm reads `crds/` only when it installs a chart. Upgrade, rollback and uninstall ignore it, and if an upgrade enables a
-subchart, the subchart's CRDs are not installed. A custom resource that uses a new version or a new field then meets the
-old CRD. A version that is not served ends the upgrade before anything is changed (`no matches for kind`). A field that
-the old schema does not know is rejected by Helm 4 (`field not declared in schema`). Helm 3 prints `unknown field` as a
-warning, the API server drops the field, and the upgrade succeeds. What the controller writes (a new status field) is
-dropped silently.
+subchart, the subchart's CRDs are not installed. A custom resource that uses a new version or a new field is then
+checked against the old CRD. If its version is not served, the upgrade fails before it changes anything (`no matches for
+kind`). If the old schema lacks a field, the upgrade fails with Helm 4 (`field not declared in schema`); with Helm 3 the
+API server drops the field with the warning `unknown field`, and the upgrade succeeds. New status fields that the
+controller writes are dropped silently.
 
 A fresh install has the new CRDs, so a test that only installs does not notice. On a cluster that already has the CRDs,
-`helm install` of Helm 4 updates them and that of Helm 3 does not.
+`helm install` updates them with Helm 4 and leaves them unchanged with Helm 3.
 
 Flux handles `crds/` itself, on install and on upgrade, controlled by `install.crds` and `upgrade.crds`. The default of
 both is `Create`, although the API reference documents `Skip` for upgrades: missing CRDs are created, existing ones stay
 as they are. (helm-controller 1.5.0 to 1.6.3 updated them by mistake when server-side apply was used.)
 
-Whether a controller works with the old CRD cannot be known here: if nothing of the release is rejected, the finding is
-a `may`, unless a role of the release names a kind that is missing entirely.
+seatrial cannot know whether a controller works with the old CRD: if no object of the release is rejected, the finding
+is a `may`, unless a Role of the release names a kind whose CRD is missing.
 
 ## Example
 ```
@@ -111,7 +111,7 @@ def _finding(moment: Moment, new: Release, stale: list[Stale]) -> Finding:
         if users
         else f"{_skips(ended, stale)}: {_what_is_there(stale)}",
         details=(
-            f"New, and not in the cluster: {_gains(stale)}.",
+            f"Missing in the cluster: {_gains(stale)}.",
             helm_says(ended) if users else "",
             after_failure(moment) if users else "",
             "Helm 3 would report success: the API server drops an unknown field with a warning."
@@ -122,7 +122,7 @@ def _finding(moment: Moment, new: Release, stale: list[Stale]) -> Finding:
         ),
         places=[*_places(new, refused), *(one.written.place("metadata", "name") for one in stale)],
         evidence=refused,
-        confirm=f"kubectl diff --server-side -f {stale[0].written.file}  # missing in the cluster",
+        confirm=f"kubectl diff --server-side -f {stale[0].written.file}  # shows what the cluster lacks",
     )
 
 

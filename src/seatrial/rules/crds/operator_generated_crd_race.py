@@ -120,7 +120,7 @@ def _finding(moment: Moment, kinds: tuple[Unserved, ...], generators: tuple[Reso
         objects=[*templates, *users],
         damage="failed-deploy",
         message=f"{_fails(moment, users[0])}: {first_named(users)} needs a CRD that {_operator(templates[0])} "
-        f"generates from {first_named(templates)} only later",
+        f"generates from {first_named(templates)} later",
         details=(
             RESOLVED_BY.get(who) or _why(written, ended, users[0]),
             moment.says,
@@ -152,7 +152,7 @@ def _of_sync(rehearsal: Rehearsal, case: Case, unknown: Unknown, generator: Reso
             "wave has no effect without SkipDryRunOnMissingResource=true on the object."
             if not unknown.in_its_wave
             else "",
-            f'Argo CD says: "{operation.message}"',
+            f'Argo CD reports: "{operation.message}"',
             EXISTING,
         ),
         places=[*(r.place("kind") for r in unknown.resources), generator.place("metadata", "name")],

@@ -102,10 +102,10 @@ def _finding(moment: Moment, event: Event, operator: OperatorEntry) -> Finding:
         if later
         else f"{starts} {operator.name}, but nothing installs its CRDs",
         details=(
-            f"None of the {len(operator.kinds)} kinds of {operator.name} is served then, for example "
-            f"{operator.kinds[0].kind}.{operator.kinds[0].group}. Most controllers report {SAYS} and exit; others look "
-            "only once.",
-            "" if later else "Nothing in this trial brings the CRDs. It works if they are already in the cluster.",
+            f"At that time none of the {len(operator.kinds)} kinds of {operator.name} is served, for example "
+            f"{operator.kinds[0].kind}.{operator.kinds[0].group}. Most controllers report {SAYS} and exit; others "
+            "check only once.",
+            "" if later else "Nothing in this trial installs the CRDs. It works if they are already in the cluster.",
             _side_by_side(moment, event, later),
         ),
         places=[resource.place("metadata", "name") for resource in workloads],

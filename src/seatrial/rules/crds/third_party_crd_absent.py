@@ -3,10 +3,10 @@
 ## What happens
 Helm resolves the kind and version of every resource before it sends the first one, and stops at one that is not served:
 `no matches for kind "ExternalSecret" in version "external-secrets.io/v1beta1"`. Its hint `ensure CRDs are installed
-first` may be wrong: the CRD may exist and no longer serve that version. Operators remove old versions, and charts
-written for them still use them.
+first` may be wrong: the CRD may exist and no longer serve that version. Operators remove old versions, and older charts
+still use them.
 
-kubectl also resolves all kinds first, and applies what it can resolve. Pulumi creates the other resources meanwhile,
+kubectl also resolves all kinds first, and applies the objects that it can resolve. Pulumi creates the other resources,
 retries this one for 63 seconds, and then fails.
 
 Nothing else causes this error: Helm does not check here whether namespaces, SecretStores or Secrets exist. Making the
@@ -14,9 +14,9 @@ custom resource a hook only moves the failure: Helm resolves a hook's kind only 
 before it has already been created. The error then mentions `deleting hook`, because Helm resolves the hook first to
 delete a previous copy, even without a `helm.sh/hook-delete-policy`.
 
-If nothing in the trial defines a kind, it cannot be known whether it will be in the cluster: it is assumed, and listed
-as a prerequisite. A trial that names the operator (`assume: operators: [external-secrets@1.0.0]`) decides it. A version
-that the newest known release of its operator no longer serves is a `may`.
+If nothing in the trial contains the CRD, seatrial assumes that the cluster has it, and lists it as a prerequisite. To
+set the version, name the operator in a trial file: `assume: operators: [external-secrets@1.0.0]`. Without that, a
+version that the newest known release of the operator no longer serves is reported as `may`.
 
 ## Example
 ```yaml
@@ -154,7 +154,7 @@ def _known(api_version: str, kind: str) -> str:
 def _pinned(moment: Moment, missing: Unserved) -> str:
     """Which release of the operator the input installs, and where it says so."""
     pin = _pin(moment, group_of(missing.api_version), missing.kind)
-    return f"The release installs {pin.chart} {pin.version} ({pin.source})." if pin else ""
+    return f"The input installs chart {pin.chart} {pin.version} ({pin.source})." if pin else ""
 
 
 def _pin(moment: Moment, group: str, kind: str) -> Pin | None:
@@ -203,8 +203,8 @@ def _not_ordering(moment: Moment, written: list[Resource]) -> str:
     if hook:
         return f"{NO_ORDERING} Helm resolves the hook's kind when it runs the hook."
     return (
-        f"{NO_ORDERING} As a hook it would fail too, only later. Helm checks kinds and versions here, not namespaces, "
-        "stores or Secrets."
+        f"{NO_ORDERING} As a hook it would fail too, only later. Helm only checks kinds and versions here, not "
+        "namespaces, SecretStores or Secrets."
     )
 
 
@@ -256,10 +256,10 @@ def _no_longer(
         f"{ending.until} and later do not serve",
         details=(
             f'With {ending.until} or later {moment.speaker} fails: "no matches for kind "{refs[0].kind}" in version '
-            f'"{api_version}"". The release in the cluster is unknown, so the version is assumed to be served.',
+            f'"{api_version}"". The version in the cluster is not known, so it is assumed to be served.',
             f"Use {ending.instead}." if ending.instead else "",
             _mixed(release, missing),
-            f"To decide it, name the release in a trial file: assume: operators: [{ending.operator}@VERSION].",
+            f"If you know the version, set it in a trial file: assume: operators: [{ending.operator}@VERSION].",
         ),
         places=[resource.place("apiVersion") for resource in resources],
         confirm=f"kubectl api-resources --api-group={group_of(api_version)}  # which versions are served",

@@ -87,7 +87,7 @@ def _seen(moment: Moment, event: Event, workload: Ref, others: list[Ref]) -> Fin
             f'{event.object} reports: "{event.message}"',
             "" if others else _why(written),
             ONE_POD if event.reason == OTHER_POD else ONE_NODE,
-            f"{moment.rehearsal.label} reported success; after ten minutes the Deployment reports "
+            f"{moment.rehearsal.label} reports success; after ten minutes the Deployment reports "
             "ProgressDeadlineExceeded."
             if result.outcome == "ok"
             else f"The {result.action} {result.outcome}: {result.error}.",

@@ -89,11 +89,11 @@ def _finding(
         moment,
         objects=[own.ref],
         damage="nuisance",
-        message=f"{own.ref} starts too early and fails at its first attempt: {names}, on which it depends, {how}",
+        message=f"{own.ref} fails at its first attempt: {names} in its dependsOn {how}",
         details=(
             f'Flux reports: "{first.message}"',
             f"{brings[1]} is in {brings[0].object}, and Flux does not wait for that." if brings else "",
-            f"Flux retries after {interval_of(own)} and then succeeds; everything that depends on it waits as long.",
+            f"Flux retries after {interval_of(own)} and then succeeds. Everything that depends on it waits until then.",
         ),
         places=[*(other.place("spec") for _, other in early), own.place("spec", "dependsOn", early[0][0])],
         evidence=[first],

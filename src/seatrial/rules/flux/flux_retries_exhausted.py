@@ -58,10 +58,10 @@ def _finding(moment: Moment, one: Reconciled) -> Finding:
         objects=[one.object],
         damage="failed-deploy",
         certainty="may",
-        message=f"{one.object} stays failed, although the cause has passed when the {ended.action} ends",
+        message=f"{one.object} stays failed, although its cause is gone when the {ended.action} ends",
         details=(
             f'Flux reports: "{one.message}"',
-            "Flux retries only when its chart or values change, or by hand: "
+            "Flux retries only when the chart or the values change. To retry by hand: "
             f"flux reconcile helmrelease {name} -n {namespace} --force",
         ),
         places=[own.place("spec")] if own else (),

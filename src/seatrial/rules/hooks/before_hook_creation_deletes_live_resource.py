@@ -3,10 +3,10 @@
 ## What happens
 Without `helm.sh/hook-delete-policy`, or with `before-hook-creation`, Helm deletes the object with the hook's kind and
 name before it runs the hook. It does not check who owns that object, and `helm.sh/resource-policy: keep` does not
-protect it. For a Job this is intended. For other kinds it does damage:
+protect it. For a Job this is intended. For other kinds it causes damage:
 
 - Namespace: everything in it is deleted, including what others created there.
-- PVC: its data is deleted.
+- PVC: its volume is deleted with it, unless the reclaim policy is Retain.
 - ServiceAccount: the tokens of running pods become invalid.
 - Secret or ConfigMap: pods that start before it is recreated fail, and random values are generated again.
 
@@ -31,8 +31,8 @@ Make it a regular resource: Helm creates Namespaces, ServiceAccounts, Secrets, C
 that use them, without any hook. If only a hook Job needs it, give that Job its own copy.
 
 ## Fix safety
-Where the release is installed, removing the hook annotations is a hook-to-release flip: adopt the object first, or
-upgrade once with `--take-ownership`.
+In an existing release, removing the hook annotations makes Helm refuse the upgrade (hook-to-release-flip): adopt the
+object first, or upgrade once with `--take-ownership`.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _policy_sentence(resource: Resource) -> str:
 def _outcome_sentence(moment: Moment) -> str:
     result = moment.ended
     if result.outcome == "ok":
-        return "Helm reported success."
+        return "Helm reports success."
     return f'The {result.action} {"hangs" if result.outcome == "hung" else "fails"}: "{result.error.strip()}"'
 
 

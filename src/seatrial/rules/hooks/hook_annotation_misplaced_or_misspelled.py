@@ -5,10 +5,10 @@ Helm reads `helm.sh/hook` only from the annotations of the object itself.
 
 - If one of the events is unknown (a typo, or an extra comma at the end), Helm ignores the *whole object*: it creates it
   neither as a hook nor as a regular resource. It only logs `skipping unknown hooks`. `crd-install` and `test-failure`
-  are unknown since Helm 3.
+  are events of Helm 2: Helm 3 and 4 do not know them.
 - Under `labels`, or in the metadata of a pod template, the annotation has no effect: the object is a regular resource,
   created with the others and kept until it leaves the chart. An upgrade does not run a regular Job again, and fails
-  when its template changes. The same holds for a misspelled key.
+  when its template changes. A misspelled key has the same effect.
 - `helm.sh/hook-weight` and `helm.sh/hook-delete-policy` have no effect without `helm.sh/hook`.
 - A weight that is not an integer is read as 0.
 
@@ -26,7 +26,7 @@ Use `pre-install`, `post-install`, `pre-upgrade`, `post-upgrade`, `pre-rollback`
 `post-delete` or `test`; several separated by commas, in one annotation. Weights are quoted integers.
 
 ## Fix safety
-A regular resource becomes a hook: see release-to-hook-flip for what the next upgrade does to it.
+The fix turns a regular resource into a hook: see release-to-hook-flip for what the next upgrade does to it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _of_a_hook(resource: Resource, *, done: bool) -> Fault | None:
 
 def _dropped(resource: Resource, event: str) -> Fault:
     close = get_close_matches(event, sorted(hooks.KNOWN_EVENTS), 1, 0.6)
-    since = " since Helm 3" if event in REMOVED else _did_you_mean(close)
+    since = " in Helm 3 and 4" if event in REMOVED else _did_you_mean(close)
     why = f'"{event}" is not a hook event{since}' if event else "its helm.sh/hook has an empty event (an extra comma)"
     events = ",".join(hooks.events_of(resource.body))
     return Fault(
@@ -203,7 +203,7 @@ def _finding(moment: Moment, resource: Resource, fault: Fault, users: list[str])
     done_by = done_by_argocd if is_argocd(moment.rehearsal) else done_by_helm
     done = list(done_by(moment, ref))
     needed = f"{', '.join(users)} {'needs' if len(users) == 1 else 'need'} it." if users and not done else ""
-    refused = f'The API server refuses it: "{done[-1].message}".' if done and done[-1].effect == "refused" else ""
+    refused = f'The API server rejects it: "{done[-1].message}".' if done and done[-1].effect == "refused" else ""
     return found(
         RULE,
         moment,
@@ -220,11 +220,12 @@ def _finding(moment: Moment, resource: Resource, fault: Fault, users: list[str])
 def _confirm(moment: Moment, resource: Resource) -> str:
     release = moment.ended.release
     if is_argocd(moment.rehearsal):
-        return f"argocd app resources {release}  # and the waves: argocd app get {release} --show-operation"
+        listed = "lists it" if any(done_by_argocd(moment, resource.ref)) else "does not list it"
+        return f"argocd app resources {release}  # {listed}"
     if any(done_by_helm(moment, resource.ref)):
         listed = "shows it as Helm reads it" if hooks.is_hook(resource.body) else "does not list it"
         return f"helm get hooks {release}  # {listed}"
-    return f"kubectl get {in_kubectl(resource.ref)}  # not found, nor in helm get hooks or manifest {release}"
+    return f"kubectl get {in_kubectl(resource.ref)}  # not found; helm get all {release} does not list it either"
 
 
 RULE = Rule("ST213", "hook-annotation-misplaced-or-misspelled", check)

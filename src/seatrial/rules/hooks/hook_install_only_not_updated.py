@@ -1,10 +1,10 @@
 """An object is a hook for install only, so an upgrade neither creates it if it is missing nor updates it.
 
 ## What happens
-`helm.sh/hook: pre-install` is often set on a Secret or a PVC to protect it from upgrades. It does more than that. A
-user who enables the component with an upgrade, or gets it with a new chart version, never runs that hook: the object is
-not created, and the pods that use it do not start. A value that the new version changes is not updated. Helm reports
-success in both cases, and `helm get hooks` shows the new object.
+`helm.sh/hook: pre-install` is often set on a Secret or a PVC to protect it from upgrades. But if an upgrade enables the
+component, or a new chart version adds it, the hook never runs: the object is not created, and the pods that use it do
+not start. If a new version changes a value, the object is not updated. Helm reports success in both cases, and `helm
+get hooks` shows the new object.
 
 A value that the template generates on every render (a random password) is meant to stay the same and is not reported.
 
@@ -19,9 +19,9 @@ metadata:
 ```
 
 ## Instead
-Make it a regular resource. To keep a generated value, read it back with `lookup` and add
-`helm.sh/resource-policy: keep`. Adding `pre-upgrade` to the hook creates the object if it is missing, but by default
-also deletes it before each upgrade.
+Make it a regular resource. To keep a generated value, read it back with `lookup` and add `helm.sh/resource-policy:
+keep`. Adding `pre-upgrade` to the hook creates the object if it is missing, but by default also deletes and recreates
+it on each upgrade.
 
 ## Fix safety
 If the object exists, a hook created it and Helm refuses to adopt it: upgrade once with `--take-ownership`.
@@ -111,7 +111,7 @@ def _data(body: Body) -> dict[str, str]:
 def _missing(moment: Moment, new: Release, resource: Resource) -> Finding:
     ref, result = resource.ref, moment.ended
     event = ", ".join(hooks.events_of(resource.body))
-    reported = "Helm reported success." if result.outcome == "ok" else result.error
+    reported = "Helm reports success." if result.outcome == "ok" else result.error
     return found(
         RULE,
         moment,
@@ -140,7 +140,7 @@ def _outdated(moment: Moment, new: Release, resource: Resource, keys: list[str])
         damage="nuisance",
         message=f"helm upgrade does not update {ref} ({named}): it is a hook for {event} only",
         details=(
-            f"An upgrade does not run {event} hooks. Helm reported success, and helm get hooks shows the new content.",
+            f"An upgrade does not run {event} hooks. Helm reports success, and helm get hooks shows the new content.",
             users_sentence(new, ref),
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],

@@ -155,7 +155,7 @@ def _who_fails(moment: Moment, refused: Refused) -> str:
 def _what_follows(moment: Moment, refused: Refused) -> Iterator[str]:
     result, operation = moment.ended, operation_on(moment, refused.owner.ref)
     if operation is not None and operation.phase != "Succeeded":
-        yield f'Argo CD says: "{operation.message.rstrip(".")}".'
+        yield f'Argo CD reports: "{operation.message.rstrip(".")}".'
         yield never_run(operation)
     elif result.outcome == "failed" and not is_argocd(moment.rehearsal):
         yield helm_says(result)

@@ -108,7 +108,7 @@ def _finding(moment: Moment, resources: list[Resource], completed: list[Ref], cl
         message=f"helm uninstall leaves {refs[0]}{more} behind, {created}",
         details=(
             listed,
-            "Helm deletes what the release manifest lists, and hooks are not part of it. It reported success, and its "
+            "Helm deletes what the release manifest lists, and hooks are not part of it. It reports success, and its "
             "list of hooks is deleted with the release.",
             f"{named(c.ref for c in cleaners)} may delete it: its program is not run here." if cleaners else "",
             f"Also left behind, but completed: {named(completed)}." if completed else "",

@@ -117,7 +117,7 @@ def _finding(moment: Moment, release: Release, resource: Resource, deletion: Eve
     ref, result = resource.ref, moment.ended
     event = event_of(moment, resource)
     user = users_beyond_hooks(release, ref)[0].user.ref
-    reported = "Helm reported success." if result.outcome == "ok" else f"The {result.action} {result.outcome}."
+    reported = "Helm reports success." if result.outcome == "ok" else f"The {result.action} {result.outcome}."
     return found(
         RULE,
         moment,

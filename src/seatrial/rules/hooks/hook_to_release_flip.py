@@ -60,7 +60,7 @@ def _finding(moment: Moment, resource: Resource, was: Resource) -> Finding:
         damage="failed-deploy",
         message=f"{ref} was a hook and is now a regular resource: helm {result.action} refuses to adopt it",
         details=(
-            f'Helm says: "{result.error.strip().partition(";")[0]}"',
+            f'Helm reports: "{result.error.strip().partition(";")[0]}"',
             "Helm writes no ownership metadata on hooks, so it treats the object that its own hook left as foreign. It "
             "checks ownership before it runs any hook, so no pre-upgrade hook can repair this. Nothing was changed and "
             "no revision was recorded. Retrying fails the same way.",

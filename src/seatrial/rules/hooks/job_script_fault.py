@@ -64,7 +64,7 @@ def _finding(moment: Moment, one: ScriptFault) -> Finding:
         message=f"{brings_down(moment, one.owner)} {_does(one)}",
         details=(
             f'{one.ran.object} prints: "{one.course.says}"' if one.course.says else "",
-            f'Argo CD says: "{says}".' if says else "",
+            f'Argo CD reports: "{says}".' if says else "",
             "The script ends before it checks what it waits for." if one.course.unset else "",
         ),
         places=[one.owner.place(*one.field)],

@@ -76,7 +76,7 @@ def _finding(moment: Moment, new: Release, resource: Resource, events: list[Even
         moment,
         objects=[ref],
         damage="outage" if users_beyond_hooks(new, ref) else "failed-deploy",
-        message=f"{ref} became a hook, and the {action} that makes it one leaves it deleted",
+        message=f"{ref} became a hook: the {action} that adds the hook annotation leaves it deleted",
         details=(
             _what_helm_did(events, waits=moment.ended.outcome == "hung"),
             consumers_sentence(new, ref, said=pods_say(moment, ref)),
@@ -92,7 +92,7 @@ def _finding(moment: Moment, new: Release, resource: Resource, events: list[Even
 def _what_helm_did(events: list[Event], *, waits: bool) -> str:
     """Helm's requests, in order, and how the step ended."""
     done = [_request(event, last=event is events[-1], first=event is events[0]) for event in events]
-    ends = "It then waits forever for what needs it." if waits else "It reported success."
+    ends = "It then waits forever for what needs it." if waits else "It reports success."
     return f"Helm {', '.join(done)}. {ends}"
 
 

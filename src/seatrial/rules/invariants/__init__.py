@@ -1,1 +1,1 @@
-"""What holds for every step of every trial. Checked after the rules, which may explain a breach."""
+"""Checks for every step of every trial. They run after the rules and report only what no rule explains."""

@@ -1,23 +1,25 @@
 """A step deletes or recreates an object that the source still contains, and no other finding explains why.
 
 ## What happens
-A step may create and change the objects of its source. It should not delete them: what is deleted loses what others
-wrote into it, and whatever uses it fails until it is there again. When a step deletes or recreates an object that its
+A step may create and update the objects of its source. It should not delete them: a deleted object loses what other
+clients wrote into it, and its users fail until it is recreated. When a step deletes or recreates an object that its
 source contains, the rules look for the cause: a hook with a delete policy, a Namespace that is deleted with everything
-in it, a replacement. A rule that knows the cause reports it under its own name. This finding is what remains.
+in it, a replacement. A rule that knows the cause reports it under its own name. If there is none, this finding is
+reported.
 
 The damage is
 
 - `data-loss` for a bound PVC whose volume is deleted with it, for a Namespace or a CRD with objects in it, and for a
-  Secret with generated content that nothing generates again;
-- `outage` if something that runs uses the object: pods mount it or run as it, a Service leads to them, a role gives
-  them their rights, a webhook is registered with it;
+  Secret whose generated content cannot be restored;
+- `outage` if running pods use the object: they mount it or run as it, it is a Service or an Ingress that leads to them,
+  or a role or binding that grants their permissions; also for a webhook configuration or an APIService with a backend;
 - `nuisance` otherwise, or if a ConfigMap, a Secret, a role, a binding or a webhook configuration is recreated at once
   and no pod misses it meanwhile.
 
-An object that an upgrade drops and a rollback deploys again counts if its data is lost. Jobs and Pods do not count:
-they are deleted when they have run. A hook that is deleted by its own delete policy counts only if something other than
-hooks uses it. Uninstalling removes everything by design; only objects with `helm.sh/resource-policy: keep` count there.
+An object that an upgrade drops and a rollback deploys again is reported only if its data is lost. Jobs and Pods are not
+reported: they are meant to be deleted after they ran. A hook that is deleted by its own delete policy counts only if
+something other than hooks uses it. Uninstalling removes everything by design; only objects with
+`helm.sh/resource-policy: keep` count there.
 
 ## Example
 ```yaml
@@ -25,12 +27,12 @@ apiVersion: v1
 kind: Service
 metadata:
   name: shop
-  annotations: {helm.sh/hook: post-install,post-upgrade}   # every upgrade deletes it, and creates another one
+  annotations: {helm.sh/hook: post-install,post-upgrade}   # every upgrade deletes and recreates it
 ```
 
 ## Instead
 Read the chain of causes in the finding: it leads from the request to the deleted object. `seatrial run` prints all
-events of the step. Let the step change the object instead of deleting it, or move the object out of the release.
+events of the step. Make the step update the object instead of deleting it, or move the object out of the release.
 
 ## Fix safety
 There is no automatic fix: the cause is not known.
@@ -65,12 +67,12 @@ def _breaches(rehearsal: Rehearsal, case: Case) -> Iterator[Breach]:
     for moment in moments(rehearsal, case):
         for loss in losses(moment):
             if loss.damage == "nuisance" and moment.ended.explicit:
-                continue  # The user sees what is replaced before it is.
+                continue  # The user listed every object and expects this.
             yield Breach(moment, loss.object, loss.damage, _cause(loss), loss.chain, _why(loss))
 
 
 def _cause(loss: Loss) -> str:
-    """What is deleted with another object of the source, is reported with that one."""
+    """Groups losses: an object deleted with another object of the source is reported with it."""
     request, release = loss.request, loss.moment.release
     if request.actor not in loss.moment.rehearsal.actors:
         return f"{request.actor} {request.verb} {request.object}"
@@ -96,7 +98,7 @@ def _why(loss: Loss) -> str:
 def _finding(group: Breaches) -> Finding:
     first = group.first
     moment = first.moment
-    verb = "recreates" if _is_back(first) else "deletes"
+    verb = "deletes and recreates" if _is_back(first) else "deletes"
     finding = found(
         INVARIANT,
         moment,
@@ -124,9 +126,9 @@ def _is_back(breach: Breach) -> bool:
 def _contains(group: Breaches) -> str:
     moment, ref = group.first.moment, group.first.object
     if moment.ended.role == "remove":
-        return "the source says to keep"
+        return "the source marks to be kept"
     here = moment.release is not None and moment.release.find(ref) is not None
-    return "the source contains" if here else "a later step deploys again"
+    return "the source still contains" if here else "a later step deploys again"
 
 
 INVARIANT = Invariant("ST002", "object-lost", check)

@@ -1,10 +1,10 @@
 """A step fails or hangs, and no other finding explains why.
 
 ## What happens
-Every step of a trial must end well: `helm install`, a sync, `pulumi up`, `kubectl apply`. When a step fails, or waits
+Every step of a trial must succeed: `helm install`, a sync, `pulumi up`, `kubectl apply`. When a step fails, or waits
 forever, the rules look for the cause. A rule that knows the cause reports it under its own name, with what to change.
-This finding is what remains: the step did not end well in the rehearsal, and no other finding is about that failure.
-It shows the engine's error, the object that it names, and the events that led to it.
+If there is none, this finding is reported. It shows the engine's error, the object that it names, and the events that
+led to it.
 
 `will` means that the step fails on an ordinary cluster, on a slow one and on a fast one, even if it fails for different
 reasons. `likely` means that it fails on an ordinary one, but not on all of them, and `may` that it does not.
@@ -29,9 +29,8 @@ spec:
 ```
 
 ## Instead
-Read the error first: it is the engine's own. `seatrial run` prints all events of the trial, so it shows what happened
-before. If the step fails only because something outside the release is missing in the rehearsal, add it with
-`--assume FILE`.
+Read the error first: it is the engine's own. `seatrial run` prints all events of the trial. If the step fails only
+because a prerequisite is missing in the rehearsal, add it with `--assume FILE`.
 
 ## Fix safety
 There is no automatic fix: the cause is not known.
@@ -74,12 +73,12 @@ class FailedStep(Struct, frozen=True):
 
 
 class Breach(Struct, frozen=True):
-    """A step that is left to report."""
+    """A failed step that no rule explains."""
 
     failed: tuple[FailedStep, ...]
-    """How it failed, where nothing explains it first; one for each rehearsal in which it is no consequence."""
+    """Its failures, one per rehearsal, unexplained ones first; without failures that follow from an earlier step."""
     schedules: tuple[str, ...]
-    """In which it failed."""
+    """The schedules under which it failed."""
 
     @property
     def failure(self) -> StepFailure:

@@ -48,8 +48,8 @@ from seatrial.phrases.objects import in_api
 from seatrial.phrases.outcome import helm_says
 
 ONE_IS_LEFT = (
-    "They differ: what only the others contain is lost, and Helm reports success. An install creates objects of one "
-    "kind concurrently, so which one remains is random; after an upgrade it is the last one."
+    "They differ: content that only the others have is lost, and Helm reports success. An install creates objects of "
+    "one kind concurrently, so which one remains is random; after an upgrade it is the last one."
 )
 
 
@@ -81,10 +81,13 @@ def _left_out(moment: Moment, operation: Operation, copies: list[Resource], cond
         moment,
         objects=[last.ref],
         damage="nuisance",
-        message=f"{last.ref} is in the source {len(copies)} times; the sync of {operation.app} applies only the last",
+        message=f"{last.ref} appears {len(copies)} times in the source; the sync of {operation.app} applies only the "
+        "last one",
         details=(
             f'The Application shows "{condition}"',
-            "They are identical: nothing is lost." if alike else "They differ: what only the others contain is lost.",
+            "They are identical: nothing is lost."
+            if alike
+            else "They differ: content that only the others have is lost.",
             "The last one is a hook, so the object is no longer a regular resource." if flips else "",
         ),
         places=[last.place("metadata", "name"), *(other.place("metadata", "name") for other in others)],
@@ -112,7 +115,7 @@ def _written_over(moment: Moment, copies: list[Resource], events: list[Event]) -
         moment,
         objects=[last.ref],
         damage="failed-deploy",
-        message=f"{last.ref} is in the chart {len(copies)} times; helm {ended.action} "
+        message=f"{last.ref} appears {len(copies)} times in the chart; helm {ended.action} "
         + ("fails at the second" if fails else "keeps only one of them"),
         details=(
             helm_says(ended) if fails else ONE_IS_LEFT,

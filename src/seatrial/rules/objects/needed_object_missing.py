@@ -2,17 +2,16 @@
 
 ## What happens
 A Pod that refers to a missing Secret or ConfigMap is created, and its containers do not start:
-`CreateContainerConfigError` or `FailedMount`. Helm reports success without `--wait`; clients that wait time out. A
+`CreateContainerConfigError` or `FailedMount`. Without `--wait` Helm reports success; clients that wait time out. A
 binding to a missing Role or ServiceAccount grants nothing, and nothing reports it. Flux waits forever for a missing
 object in `dependsOn`.
 
 A pod finds Secrets and ConfigMaps only in its own namespace: one with the same name in another namespace does not help.
 
-What a release needs and does not contain is assumed to exist, because it usually does. This finding is about the other
-case: the user says that an object is absent (`--absent`, `--assume-only`), or an object of the same kind and name is in
-another namespace of the same input, which suggests that one of the two namespaces is wrong (*may*). So does a CRD in
-`crds/` of a chart that an option skips (`--skip-crds`, `skipCrds: true`, `crds: Skip`) while the chart uses its kind. A
-StorageClass that a PVC names and that the input does not contain is reported as well (*may*).
+Prerequisites are assumed to exist. This finding is reported if you exclude one (`--absent`, `--assume-only`). It is a
+*may* if the input has an object of the same kind and name only in another namespace, so that one of the two namespaces
+is probably wrong; or if an option (`--skip-crds`, `skipCrds: true`, `crds: Skip`) skips a CRD in `crds/` whose kind the
+chart uses. A StorageClass that a PVC names and that the input does not contain is reported as well (*may*).
 
 ## Example
 ```yaml
@@ -24,7 +23,7 @@ metadata: {name: shop, namespace: shop}
 spec:
   template:
     spec:
-      containers: [{name: shop, envFrom: [{secretRef: {name: database}}]}]     # looks in namespace shop
+      containers: [{name: shop, envFrom: [{secretRef: {name: database}}]}]     # resolved in namespace shop
 ```
 
 ## Instead
@@ -88,7 +87,10 @@ def _absent(moment: Moment, ref: Ref, users: list[Edge]) -> Finding:
         objects=[own.ref, ref],
         damage=_damage(users),
         message=f"{own.ref} needs {ref}, which is not in the cluster",
-        details=(*_others(users), "It is said to be absent, so it is not assumed."),
+        details=(
+            *_others(users),
+            "--absent, --assume-only or the trial file excludes it, so it is not assumed to exist.",
+        ),
         places=[own.place(*users[0].need.field)],
         evidence=[said] if said else [],
         confirm=f"kubectl get {in_kubectl(ref)}",
@@ -144,7 +146,7 @@ def _skipped(moment: Moment, crd: Resource, users: list[Resource]) -> Finding:
         certainty="may",
         message=f"{own.ref} needs {crd.ref}, which is in crds/ of its chart and is skipped",
         details=(
-            f"The same holds for {named(others)}." if others else "",
+            f"Also affected: {named(others)}." if others else "",
             f"No other part of the input contains the CRD. It is assumed to exist. --absent {crd.ref} shows what "
             "happens without it.",
         ),

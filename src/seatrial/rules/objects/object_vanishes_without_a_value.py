@@ -61,7 +61,7 @@ def _finding(moment: Moment, those: list[Vanished]) -> Finding:
         message=_in_words(those[0]),
         details=(
             *(f"The same: {_in_words(one)}." for one in those[1:]),
-            "There is no error and no warning: whatever needs the object waits for it.",
+            "There is no error and no warning. Objects that need it wait for it.",
         ),
         places=[one.place for one in those],
         confirm=f"helm template . --show-only {inside}  # could not find template {inside} in chart",

@@ -114,10 +114,10 @@ def _finding(moment: Moment, owner: Resource, left: list[Ref], met: Meeting) -> 
         damage="outage",
         certainty="may" if met.step is None else "will",
         message=f"{act} keeps the PVC{'s' if many else ''} of {owner.ref} and deletes {met.secret} with the password "
-        f"of {'their' if many else 'its'} data",
+        f"for {'their' if many else 'its'} data",
         details=(
-            f"Left: {', '.join(map(str, left))}. A StatefulSet finds its PVCs by name: the next install of it "
-            f"uses {'them' if many else 'it'} with the old data.",
+            f"Left: {', '.join(map(str, left))}. A StatefulSet finds its PVCs by name, so the next install "
+            f"reuses {'them' if many else 'it'} with the old data.",
             _met_sentence(met),
         ),
         places=[owner.place("spec", "volumeClaimTemplates")],
@@ -129,9 +129,8 @@ def _finding(moment: Moment, owner: Resource, left: list[Ref], met: Meeting) -> 
 
 def _met_sentence(met: Meeting) -> str:
     keys = ", ".join(f"'{key}'" for key in met.keys)
-    generates = "generates" if met.step is None else "generated"
     return (
-        f"The next install {generates} a new {keys} in {met.secret}, but the data still has the old one: clients get "
+        f"The next install generates a new {keys} in {met.secret}, but the data still has the old one: clients get "
         f"{AUTHENTICATION_ERRORS}. `lookup` cannot recover it, because the old Secret is gone."
     )
 

@@ -124,7 +124,7 @@ def _finding(moment: Moment, ran: list[tuple[Resource, Event]], older: dict[str,
             f"The upgrade ran {jobs} with {had}. A rollback runs only the pre-rollback and post-rollback hooks of its "
             "target revision, which has none, so nothing undoes the change.",
             "--rollback-on-failure (Helm 3: --atomic) does the same when the upgrade fails after that hook.",
-            "It matters whether the old version works with what the new version's hook has changed.",
+            "It is an outage only if the old version does not work with the changes of the new version's hook.",
         ),
         places=[job.place("metadata", "annotations", hooks.HOOK)],
         evidence=[event for _, event in ran],

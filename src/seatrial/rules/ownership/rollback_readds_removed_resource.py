@@ -105,7 +105,7 @@ def _why_it_is_there(rehearsal: Rehearsal, before: int, current: Release, resour
     if current.find(resource.ref) is not None:
         return "In the last revision it is a hook: it exists, but is not in the manifest."
     if ended.outcome != "ok":
-        return f"The {ended.action} before dropped it from the manifest, and failed before it deleted anything."
+        return f"The previous {ended.action} dropped it from the manifest, and failed before it deleted anything."
     return "The last revision dropped it, and it was kept."
 
 

@@ -97,7 +97,7 @@ def _finding(moment: Moment, group: list[Held]) -> Finding:
             else f"It is not known which controller removes {first.finalizer}; it may be another one.",
             f"{unseen.ref} runs first and may delete it: its program cannot be read from here." if unseen else "",
             _later(moment, sample),
-            f"To recover: reinstall the operator, which removes the finalizer; or, without its cleanup, "
+            f"To recover: reinstall the operator, which removes the finalizer. Or skip its cleanup: "
             f'kubectl patch {in_kubectl(sample)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'. '
             "--force and --grace-period=0 only affect pods and do not help.",
         ),
@@ -141,8 +141,8 @@ def _order(rehearsal: Rehearsal, held: Held) -> str:
         )
     if operator.actor == "helm":
         return (
-            f"Helm deletes workloads first, then roles, bindings and ServiceAccounts, and custom kinds last: DELETE "
-            f"{operator.object}, and later DELETE {deletion.object}."
+            f"Helm deletes workloads first, then roles, bindings and ServiceAccounts, and custom resources last: "
+            f"{operator.object} before {deletion.object}."
         )
     if operator.actor == FLUX:
         return f"{_in_turn(operator, deletion)} Flux does not wait in between, and dependsOn does not order deletions."
@@ -151,14 +151,14 @@ def _order(rehearsal: Rehearsal, held: Held) -> str:
 
 def _in_turn(operator: Event, deletion: Event) -> str:
     first, then = (operator, deletion) if operator.index < deletion.index else (deletion, operator)
-    return f"DELETE {first.object} comes first, and DELETE {then.object} later."
+    return f"{first.object} is deleted first, {then.object} later."
 
 
 def _rights(held: Held, rights: list[Ref]) -> str:
     if not rights:
         gone = held.operator.step < held.deletion.step or _with_namespace(held)
-        return "" if gone else "A pod of the operator that runs for some more seconds may still remove it."
-    return f"A pod of the operator that still runs cannot help: {named(rights)} {_is(rights)} already deleted."
+        return "" if gone else "An operator pod that runs a few seconds longer may still remove the finalizer."
+    return f"An operator pod that still runs cannot remove it: {named(rights)} {_is(rights)} already deleted."
 
 
 def _is(refs: list[Ref]) -> str:
@@ -175,11 +175,15 @@ def _ended(moment: Moment, refs: list[Ref], finalizer: str) -> str:
     content = content if ended.outcome == "ok" else ""
     if is_flux(moment.rehearsal):
         one = failed_release(ended, refs[0])
-        content = f"{flux_says(one)}. {goes_on(one)}" if one else "Flux reports success: it does not wait here."
+        content = (
+            f"{flux_says(one)}. {goes_on(one)}" if one else "Flux reports success: it does not wait for the deletion."
+        )
     going = [ref for ref in _going(moment) if ref.kind in (DEFINITION, "Namespace")]
     waits = f"Also Terminating because of it: {named(going)}." if going else ""
     words = f"Some content in the namespace has finalizers remaining: {finalizer} in {len(refs)} resource instances"
-    deleted = f'When its namespace is deleted, that stays Terminating as well: "{words}".' if refs[0].namespace else ""
+    deleted = (
+        f'If its namespace is deleted, the namespace stays Terminating too: "{words}".' if refs[0].namespace else ""
+    )
     return " ".join(filter(None, (content, waits, deleted)))
 
 

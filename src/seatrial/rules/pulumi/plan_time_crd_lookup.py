@@ -91,7 +91,7 @@ def _when(program: Program, one: Registration, makers: list[Registration]) -> st
             f"{makes} creates it. A v3.Chart is rendered whenever the program runs, including the preview, and waits "
             "for nothing: dependsOn does not change that."
         )
-    although = ", although it depends on that" if depends else ""
+    although = ", even though it depends on that resource" if depends else ""
     return (
         f"{makes} creates it. A v4.Chart is rendered in the preview at the start of an up{although}, and a preview "
         "creates nothing."

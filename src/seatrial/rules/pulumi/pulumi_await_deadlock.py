@@ -164,7 +164,8 @@ def _finding(moment: Moment, pairs: list[tuple[Registration, Registration]]) -> 
         moment,
         objects=[first.ref, second.ref],
         damage="failed-deploy",
-        message=f"pulumi up hangs: it waits for {first.ref}, which lacks {second.ref}, which is created only after it",
+        message=f"pulumi up hangs: it waits for {first.ref}, which needs {second.ref}, which Pulumi creates only "
+        "afterwards",
         details=(
             f"Pulumi {ended.error}",
             _why(first, second),
@@ -181,7 +182,10 @@ def _why(first: Registration, second: Registration) -> str:
         return f"{short(second.urn)} names {short(first.urn)} in dependsOn."
     keys = [key for key, urns in second.property_dependencies.items() if first.urn in urns]
     if keys:
-        return f"{short(second.urn)} depends on {short(first.urn)}: its {', '.join(keys)} uses outputs of that."
+        return (
+            f"{short(second.urn)} depends on {short(first.urn)}: its {', '.join(keys)} uses an output of "
+            f"{short(first.urn)}."
+        )
     return f"{short(second.urn)} depends on {short(first.urn)} through others."
 
 

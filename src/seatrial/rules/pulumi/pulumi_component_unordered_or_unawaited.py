@@ -115,9 +115,9 @@ def _why(first: Unordered, component: str) -> str:
     counted = f"no dependency on {component}" if depends else "no dependency"
     if first.how == "named":
         return (
-            f"It is registered with {counted}: the program expands the component {component}, and at that moment none "
-            "of its resources is known. Pulumi retries a creation only while the kind or the namespace does not exist; "
-            "a webhook rejection is final."
+            f"It is registered with {counted}: the SDK replaces the component {component} in dependsOn by its "
+            "resources, and none of them is known at that time. Pulumi retries a creation only while the kind or the "
+            "namespace does not exist; a webhook rejection is final."
         )
     return "Nothing in such a component depends on anything else in it, and Helm's kind order does not apply."
 

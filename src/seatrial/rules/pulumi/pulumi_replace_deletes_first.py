@@ -162,8 +162,8 @@ def _message(one: Replaced, lost: list[Event], *, again: bool) -> str:
     outcome = "and recreates all of them" if again else "and does not recreate all of them"
     others = named(other.ref for other in one.along if other.ref)
     return (
-        f"pulumi up deletes {others} along with {one.old.ref}{with_it(lost)}, "
-        f"because {'they are' if many else 'it is'} built from its outputs, {outcome}"
+        f"pulumi up replaces {one.old.ref}{with_it(lost)} and therefore deletes {others}, which "
+        f"{'use' if many else 'uses'} its outputs, {outcome}"
     )
 
 
@@ -191,8 +191,9 @@ def _why_along(one: Replaced) -> str:
         if keys:
             never = "its name" if keys[0] == "metadata" else "immutable fields"
             return (
-                f"The {keys[0]} of {short(other.urn)} uses outputs of {short(one.old.urn)}. While that does not exist, "
-                f"Pulumi treats the whole {keys[0]} as unknown, including {never}, and replaces {short(other.urn)} too."
+                f"The {keys[0]} of {short(other.urn)} uses outputs of {short(one.old.urn)}. While {short(one.old.urn)} "
+                f"does not exist, Pulumi treats the whole {keys[0]} as unknown, including {never}, and replaces "
+                f"{short(other.urn)} too."
             )
     return ""
 
@@ -208,8 +209,8 @@ def _instead(one: Replaced) -> str:
     option = MUTABLE.get(one.old.ref.kind if one.old.ref else "")
     if option:
         return (
-            f"Without metadata.name Pulumi creates the new one first, rolls over to it, and deletes the old one last; "
-            f"with {option} it changes in place."
+            "Without metadata.name Pulumi creates the new one first, rolls out its users, and deletes the old one "
+            f"last. With {option} it updates the object in place."
         )
     if CLAIM in {other.ref.kind for other in (one.old, *one.along) if other.ref}:
         return "With protect: true the preview fails, and nothing is changed."

@@ -1,4 +1,4 @@
-"""A step triggers a known bug of its engine: it goes wrong in some versions and not in others.
+"""A step triggers a known bug that only some versions of the engine have.
 
 ## What happens
 Three bugs change which objects exist, or how long Helm waits, and a rehearsal shows whether a chart triggers them:
@@ -9,8 +9,8 @@ Three bugs change which objects exist, or how long Helm waits, and a rehearsal s
 - **Helm 3 up to 3.17.0** treats objects of one kind and name as the same even if their API groups differ
   ([12578](https://github.com/helm/helm/issues/12578)). When an `ExternalSecret` moves from one operator's group to
   another's, Helm creates the new one and leaves the old one behind. Fixed in 3.17.1 and in 4.
-- **Helm 4.2.1** with `--wait` waits for the deletion of a hook until `--timeout`, if there is nothing to delete or it
-  is deleted at once ([32214](https://github.com/helm/helm/issues/32214)). Then it continues. Fixed in 4.2.2.
+- **Helm 4.2.1** with `--wait` waits until `--timeout` for the deletion of a previous hook object, even if there is none
+  or it is deleted at once ([32214](https://github.com/helm/helm/issues/32214)). Then it continues. Fixed in 4.2.2.
 
 One bug of Flux is still in helm-controller 1.6:
 
@@ -233,7 +233,8 @@ BUGS = (
         fixed="3.17.1 and in Helm 4",
         damage="nuisance",
         met=_written_in_another_group,
-        left="No revision lists it any more: nothing deletes it, not even an uninstall, and its controller still acts.",
+        left="No revision lists it any more, so nothing deletes it, not even an uninstall. Its controller keeps "
+        "reconciling it.",
     ),
     Bug(
         number=32214,

@@ -53,7 +53,8 @@ WHY: dict[str, tuple[tuple[Shown, str], ...]] = {
         ("null", "Helm 3 treats fields that it did not write as removed from the chart, and tries to remove them."),
         (
             "webhook",
-            "Helm 3 does not know webhook configurations: it sorts them with the custom kinds, which come last.",
+            "Helm 3 has no order for webhook configurations: it sorts them among the custom resources, which come "
+            "last.",
         ),
     ),
     "4": (

@@ -1,4 +1,4 @@
-"""Two owners contain the same object, and each manages it as its own.
+"""Two HelmReleases, Kustomizations, Applications or Pulumi resources contain the same object.
 
 ## What happens
 The usual case is a Namespace: each part of a platform contains the namespace it is deployed to, and two parts use the
@@ -6,20 +6,20 @@ same one. The outcome depends on the engine.
 
 Flux lets Helm take ownership of existing objects (`disableTakeOwnership` is false), so neither of two HelmReleases
 fails: the later one applies its version, and the first does not notice before its next upgrade, unless it has
-`driftDetection`. Whichever is uninstalled first deletes the object, although the other still has it, and it is not
-recreated before that one is upgraded.
+`driftDetection`. Whichever is uninstalled first deletes the object, although the other still contains it, and only an
+upgrade of the other recreates it.
 
 Flux labels what it applies with the name of the Kustomization. Two Kustomizations with one object overwrite each other
 on every interval: its labels, and everything in which the two versions differ, change back and forth forever. When the
-Kustomization that applied it last no longer has it, Flux prunes it (a namespace with all its content), although the
-other still has it; that one recreates it, empty, at its next interval.
+Kustomization that applied it last drops it, Flux prunes it (a namespace with all its content), although the other still
+contains it; the other recreates it, empty, at its next interval.
 
 Argo CD marks what it applies with the name of one Application, so the last sync owns the object. The other Application
 shows `SharedResourceWarning` and is OutOfSync; with self-heal on both they overwrite each other forever. When the owner
 is deleted, or drops the object and prunes, the object is deleted although the other still has it.
 
-Pulumi creates an object and fails if it exists: `already exists`. Which of two resources fails is random. Two Helm
-releases are `ownership-metadata-conflict`, and two templates in one source are `duplicate-object`.
+Pulumi creates an object and fails if it exists: `already exists`. Which of two resources fails is random. For two Helm
+releases see `ownership-metadata-conflict`; for two templates in one source see `duplicate-object`.
 
 ## Example
 ```yaml
@@ -37,7 +37,7 @@ Kustomization or Application that comes first.
 
 ## Fix safety
 An owner that drops the object prunes it. Before you remove it from a Kustomization, annotate it with
-`kustomize.toolkit.fluxcd.io/prune: disabled` in both, and let that be applied; for Argo CD use
+`kustomize.toolkit.fluxcd.io/prune: disabled` in both, and wait until that is applied; for Argo CD use
 `argocd.argoproj.io/sync-options: Prune=false`.
 """
 
@@ -104,10 +104,10 @@ def _taken_over(moment: Moment, ref: Ref, owners: list[Ref], writes: list[Event]
         damage="nuisance",
         message=f"{names} both contain {ref}: release {last} took it over from {first} without an error",
         details=(
-            "Flux lets Helm take ownership of existing objects. Which of the two comes last is random; the other "
-            "applies its version again when it is upgraded.",
-            "Whichever is uninstalled first deletes it, although the other still has it. That one stays Ready, and "
-            "does not recreate it before it is upgraded, unless it has driftDetection.",
+            "Flux lets Helm take ownership of existing objects. Which of the two applies it last is random; the other "
+            "one applies its version again at its next upgrade.",
+            "Whichever is uninstalled first deletes it, although the other still contains it. The other stays Ready "
+            "and recreates it only when it is upgraded, unless it has driftDetection.",
             "With disableTakeOwnership: true on install and upgrade the second one fails instead.",
         ),
         places=_places(moment.case, moment.index, ref),
@@ -194,7 +194,7 @@ def _made_twice(moment: Moment, event: Event, several: list[Registration]) -> Fi
         moment,
         objects=[event.object],
         damage="failed-deploy",
-        message=f"pulumi up fails: {names} are both {event.object}, and only one of them can create it",
+        message=f"pulumi up fails: {names} both create {event.object}",
         details=(
             f'The API server rejects it: "{event.message}"',
             "Which of them fails is random, and the next up fails again.",

@@ -1,11 +1,10 @@
 """An upgrade changes configuration that pods read at start, and does not restart them.
 
 ## What happens
-A container gets its environment once, when it starts; so does a file mounted with `subPath`. When an upgrade changes
-the ConfigMap or Secret and not the pod template, nothing restarts: Helm reports success, the new values are in the
-cluster, and the app keeps the old ones until its pods are replaced for another reason, one by one, at an arbitrary
-time. Files of a whole mounted volume are updated within about a minute and are not reported; seatrial cannot see
-whether a program reads them again.
+A container gets its environment, and files mounted with `subPath`, only when it starts. When an upgrade changes the
+ConfigMap or Secret but not the pod template, nothing restarts: Helm reports success, and the app keeps the old values
+until its pods are replaced for another reason. The kubelet updates files of other volume mounts within about a minute;
+these are not reported, because seatrial cannot see whether a program reads them again.
 
 ## Example
 ```yaml
@@ -126,10 +125,10 @@ def _finding(
         message=f"helm upgrade changes {ref} ({what}) and does not restart {named}, "
         f"which {'reads' if len(readers) == 1 else 'read'} it only at start",
         details=(
-            f"{first.ref} {how(need)} it: a container gets that once, when it starts. Its pod template did not change, "
-            "so no pod is replaced.",
+            f"{first.ref} {how(need)} it. A container gets that only when it starts, and the pod template did not "
+            "change, so no pod is replaced.",
             "Helm reports success, and the new values are in the cluster. Pods that are replaced later start with the "
-            "new values, so old and new values run at the same time.",
+            "new values, so pods with old and new values run side by side.",
         ),
         places=[first.place(*need.field), *([written.place("data")] if written else [])],
         evidence=[event],

@@ -10,7 +10,7 @@ with `x509: certificate signed by unknown authority`; with `failurePolicy: Ignor
 If only the `caBundle` is regenerated and the Secret is kept (by `lookup`, or because it is an install-only hook), the
 two never match again, and restarting does not help.
 
-The same holds for the `caBundle` of an APIService and of a CRD's conversion webhook.
+The same happens to the `caBundle` of an APIService and of a CRD's conversion webhook.
 
 ## Example
 ```yaml
@@ -20,12 +20,12 @@ The same holds for the `caBundle` of an APIService and of a CRD's conversion web
 ```
 
 ## Instead
-Let cert-manager issue and inject it; or read the old certificate and its CA back with `lookup`, both or neither. At
-least restart the pods with the certificate, with a checksum of it in the annotations of their template.
+Let cert-manager issue the certificate and inject the CA; or read both back with `lookup`. At least restart the pods
+when the certificate changes: put its checksum into the annotations of the pod template.
 
 ## Fix safety
-A checksum restarts the pods on every upgrade as long as every upgrade generates a certificate. Calls still fail briefly
-between the old pods and the new ones.
+A checksum restarts the pods on every upgrade as long as every upgrade generates a certificate. Calls still fail during
+the rollout.
 """
 
 from __future__ import annotations
@@ -143,14 +143,15 @@ def _changed(moment: Moment, secrets: tuple[Resource, ...]) -> list[Ref]:
 def _finding(moment: Moment, release: Release, event: Event, clients: list[Client], server: Server) -> Finding:
     ref, changed = event.object, _changed(moment, server.secrets)
     written = release.find(ref)
-    again, every = ("a sync", "every sync") if is_argocd(moment.rehearsal) else ("an upgrade", "every helm upgrade")
+    syncs = is_argocd(moment.rehearsal)
+    again = "a sync of the same revision" if syncs else "an upgrade to the same chart"
     damage: Damage = "nuisance" if all(client.ignores for client in clients) else "outage"
     return found(
         RULE,
         moment,
         objects=[ref],
         damage=damage,
-        message=f"{every} writes a new CA into {ref}, while {server.workload} "
+        message=f"every {'sync' if syncs else 'helm upgrade'} writes a new CA into {ref}, while {server.workload} "
         + ("keeps running with the old certificate" if changed else "keeps its old certificate forever"),
         details=(
             _what_collides(moment.rehearsal.label, ref, server, changed),
@@ -164,7 +165,7 @@ def _finding(moment: Moment, release: Release, event: Event, clients: list[Clien
             *(secret.place("data") for secret in server.secrets if secret.ref in changed),
         ],
         evidence=[event, *(e for e in moment.events() if e.object in changed and e.actor in moment.rehearsal.actors)],
-        confirm=confirm_twice(ref, _jsonpath(clients[0]), f"{again} to the same chart"),
+        confirm=confirm_twice(ref, _jsonpath(clients[0]), again),
     )
 
 

@@ -111,8 +111,8 @@ def _started_early(moment: Moment, user: Resource, need: Need, producer: Resourc
         message=f"helm upgrade restarts {user.ref} before it changes {producer.ref}, the source of {need.object}: "
         "its pods may start with the old value and keep it",
         details=(
-            f"Helm updates custom kinds last: first {user.ref}, then {producer.ref}. The operator updates the Secret "
-            "after that.",
+            f"Helm updates custom resources last: first {user.ref}, then {producer.ref}. The operator updates the "
+            "Secret after that.",
             f"{user.ref} {how(need)} it into its environment, which a container reads once, when it starts. Pods that "
             "start earlier keep the old value and are ready, so Helm reports success, also with --wait.",
             "Nothing fails until the old value stops working. Another rollout fixes it.",

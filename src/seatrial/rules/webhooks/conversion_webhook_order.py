@@ -1,13 +1,13 @@
-"""A CRD converts its objects with a webhook that does not answer yet, or no longer.
+"""The conversion webhook of a CRD does not answer: its backend is not ready yet, or already deleted.
 
 ## What happens
-A CRD with `conversion.strategy: Webhook` calls a Service whenever an object is read or written in another version than
-the stored one. While nothing answers there, such objects cannot be read, changed or deleted by any client: `conversion
-webhook for ... failed`. There is no `failurePolicy` for it.
+With `conversion.strategy: Webhook` the API server calls a Service whenever a custom resource is read or written in
+another version than the stored one. While the Service does not answer, no client can read, change or delete such custom
+resources: `conversion webhook for ... failed`. Conversion has no `failurePolicy`.
 
-Helm applies CRDs before Services and Deployments and waits for neither, so the CRD requires a conversion that is not
-available yet. On `helm uninstall` the Service and the Deployment are deleted first. If the CRD stays (it came from
-`crds/`, or has `helm.sh/resource-policy: keep`), its objects cannot even be deleted afterwards.
+Helm applies CRDs before Services and Deployments and does not wait in between, so the CRD is active before its webhook
+is. On `helm uninstall` the Service and the Deployment are deleted first. If the CRD stays (it came from `crds/`, or has
+`helm.sh/resource-policy: keep`), its objects cannot even be deleted afterwards.
 
 Changing the storage version (`storage: true`) does not change objects that are already stored: each keeps its old
 version until it is written again. So the same kind can work for new objects and fail for old ones.
@@ -27,12 +27,12 @@ spec:
 ```
 
 ## Instead
-Use two releases: first the one with the conversion backend, then the one with the CRD that uses it. Write objects in
-the storage version: then nothing has to be converted. Before you remove the backend, delete the objects, or set the
+Use two releases: first the one with the conversion backend, then the one with the CRD that uses it. Use the storage
+version in manifests: then nothing is converted. Before you remove the backend, delete the custom resources, or set the
 strategy to `None` if the versions have the same schema.
 
 ## Fix safety
-A chart with objects in the storage version only works on clusters that serve it. Setting the strategy to `None` while
+A chart that uses the storage version needs a cluster that serves that version. Setting the strategy to `None` while
 the schemas differ silently drops fields.
 """
 
@@ -120,8 +120,8 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: Unconverted, definition: 
         details=(
             f'The API server reports: "{failed.words}"',
             _order(rehearsal, failed, definition, service, gone=gone),
-            f"New objects are stored as {stored}; others keep their version until they are written. Every request for "
-            "an object in another version than its stored one is rejected, for all clients.",
+            f"New custom resources are stored as {stored}; existing ones keep their version until they are written "
+            "again. Every request for another version than the stored one fails, for all clients.",
             revisions(moment),
         ),
         places=[
@@ -163,8 +163,8 @@ def _order(rehearsal: Rehearsal, failed: Unconverted, definition: Ref, service: 
     changed = any(e.object == definition and e.effect in ("created", "changed") for e in rehearsal.of_step(failed.step))
     if changed:
         return (
-            f"The same {action} applies {definition} first and {service} after it, and waits for no pod: --wait only "
-            "waits after everything is applied."
+            f"The same {action} applies {definition} before {service}, and does not wait for pods in between: --wait "
+            "only waits after everything is applied."
         )
     return f"The pods behind {service} are not ready."
 

@@ -1,18 +1,18 @@
 """An object is rejected because the webhook that must be called for it does not answer yet.
 
 ## What happens
-A webhook configuration is effective as soon as it is stored. Its backend is a pod, which has to be scheduled, pulled,
-started and become ready. Every matching object that is written in between is rejected, unless the `failurePolicy` is
-`Ignore` (the default is `Fail`).
+A webhook configuration is effective as soon as it is stored. Its backend is a pod that must first be scheduled, pull
+its image, start and become ready. Every matching object that is written in between is rejected, unless the
+`failurePolicy` is `Ignore` (the default is `Fail`).
 
 Helm applies the objects of a release kind by kind and waits for none of them. `--wait` does not help: it only waits
 after everything is applied. Helm 4 creates webhook configurations right after the built-in kinds, so every custom
-resource of the release comes after them. Helm 3 does not know them and sorts them with the custom kinds by kind name.
-Built-in kinds of the same release come before, in both.
+resource of the release comes after them. Helm 3 has no order for them and sorts them among the custom resources, by
+kind name. In both, built-in kinds of the release come first.
 
-Retrying usually works, so the failure looks random. If the webhook matches Secrets, it does not: Helm stores its
-release records in them. It then cannot record that the install is done, reports success, and every upgrade fails with
-`another operation (install/upgrade/rollback) is in progress`.
+Retrying usually works, so the failure looks random. If the webhook matches Secrets, retrying does not help: Helm cannot
+update its release Secret, reports success anyway, and every later upgrade fails with `another operation
+(install/upgrade/rollback) is in progress`.
 
 ## Example
 ```yaml
@@ -29,8 +29,8 @@ kind: Gate                                                             # in the 
 
 ## Instead
 Put the custom resources into their own release, installed after the first one with `--wait`. Or make them post-install
-hooks after a hook Job that waits until the webhook answers. A ready pod does not always mean a ready webhook: some are
-ready before they have their certificate.
+hooks after a hook Job that waits until the webhook answers. A ready pod does not always mean a ready webhook: some pods
+are ready before they have their certificate.
 
 ## Fix safety
 Custom resources that become hooks are no longer part of the release: for an existing release this is a release-to-hook
@@ -64,11 +64,13 @@ PENDING = {"install": "pending-install", "upgrade": "pending-upgrade", "rollback
 
 HELM_WAITS = "and does not wait in between; --wait only waits after everything is applied."
 """Of Helm, in every version."""
-ORDER_OF_HELM_4 = f"Helm 4 creates webhook configurations before all custom kinds, {HELM_WAITS}"
-ORDER_OF_HELM_3 = f"Helm 3 creates webhook configurations and custom kinds in the order of kind names, {HELM_WAITS}"
+ORDER_OF_HELM_4 = f"Helm 4 creates webhook configurations before all custom resources, {HELM_WAITS}"
+ORDER_OF_HELM_3 = (
+    f"Helm 3 creates webhook configurations and custom resources in the order of their kind names, {HELM_WAITS}"
+)
 ORDERS = {
-    "Argo CD": "Argo CD applies webhook configurations and custom kinds of one wave in the order of their names, and "
-    "checks health only after the whole wave is applied.",
+    "Argo CD": "Argo CD applies webhook configurations and custom resources of one wave in the order of their kind "
+    "names, and checks health only after the whole wave is applied.",
     "kubectl": "kubectl applies objects in file order and does not wait.",
     "Pulumi": "Pulumi creates resources without dependencies concurrently.",
     "Flux": "Flux dry-runs all objects of a Kustomization before it applies any, webhook configurations last.",
@@ -79,7 +81,7 @@ ORDERS = {
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     unknown = refused_by_cause(rehearsal, case, "authority")
     for configuration, calls in refused_by_cause(rehearsal, case, "unready").items():
-        if configuration not in unknown:  # Its backend would be of no use if it were ready.
+        if configuration not in unknown:  # Reported by webhook-tls-not-injected: a ready backend would not help.
             yield _finding(rehearsal, case, calls)
 
 
@@ -108,7 +110,7 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         ],
         evidence=[*filter(None, [registered(rehearsal, first)]), *(call.event for call in calls[:3])],
         confirm=f"kubectl get endpointslices -n {webhook.service.namespace} -l "
-        f"kubernetes.io/service-name={webhook.service.name} -w  # meanwhile: no endpoint is ready",
+        f"kubernetes.io/service-name={webhook.service.name} -w  # during the step: no endpoint is ready",
     )
 
 
@@ -137,15 +139,15 @@ def _order(rehearsal: Rehearsal, case: Case, call: Call) -> str:
     apart = _apart(Moment(rehearsal, case, event.step), event.object, configuration)
     if made is not None and made.step == event.step and apart:
         return (
-            f"{configuration} is registered moments before, and the pods behind {call.webhook.service} have not "
-            f"started. {apart[0]} does not wait for {apart[1]}: Flux reconciles both concurrently."
+            f"{configuration} is registered just before, when the pods behind {call.webhook.service} are not ready "
+            f"yet. {apart[0]} does not wait for {apart[1]}: Flux reconciles both concurrently."
         )
     if made is not None and made.step == event.step:
         order = _order_of_kinds(rehearsal, event)
         order = order.replace("--wait only waits", "Flux only waits") if is_flux(rehearsal) else order
         return (
-            f"{configuration} is registered moments before, in the same {rehearsal.steps[event.step].action}, and the "
-            f"pods behind {call.webhook.service} have not started. {order}".rstrip()
+            f"The same {rehearsal.steps[event.step].action} registers {configuration} just before, when the pods "
+            f"behind {call.webhook.service} are not ready yet. {order}".rstrip()
         )
     if call.webhook.service not in state(rehearsal, event):
         return f"{configuration} is registered, and {call.webhook.service} is not created yet."
@@ -178,8 +180,8 @@ def _again(moment: Moment, refused: list[Ref]) -> str:
     for index, ended in enumerate(moment.rehearsal.steps[moment.index + 1 :], start=moment.index + 1):
         if any(ref in ended.created for ref in refused):
             return (
-                f"The next {ended.action} creates {'it' if len(refused) == 1 else 'them'}, because the pods have "
-                "started by then. So retrying works, and the failure looks random."
+                f"The next {ended.action} creates {'it' if len(refused) == 1 else 'them'}, because the pods are ready "
+                "by then, so the failure looks random."
             )
         if ended.outcome != "ok" and index == moment.index + 1:
             return f"The next {ended.action} {'hangs' if ended.outcome == 'hung' else 'fails'}."

@@ -1,11 +1,11 @@
 """A webhook is called before its `caBundle` is written, so the API server rejects the connection.
 
 ## What happens
-A chart that does not know the certificate of its webhook leaves `caBundle` empty and lets it be written later: by a
-hook Job (`kube-webhook-certgen`), by cert-manager's injector, or by the program itself. Until then every call fails
-with `x509: certificate signed by unknown authority`, even if the backend is ready, and with `failurePolicy: Fail` every
-matching write is rejected. A post-install hook Job runs after everything else of the release: matching objects of the
-same release never pass a first install, nor, if the Job failed, any upgrade.
+A chart that does not know the certificate of its webhook leaves `caBundle` empty, to be filled in later: by a hook Job
+(`kube-webhook-certgen`), by cert-manager's injector, or by the program itself. Until then every call fails with `x509:
+certificate signed by unknown authority`, even if the backend is ready, and with `failurePolicy: Fail` every matching
+write is rejected. A post-install hook Job runs after everything else of the release: if the release contains a matching
+object, the first install always fails, and so does every upgrade until the Job has succeeded.
 
 A placeholder (`caBundle: Cg==`, `caBundle: ""`) is worse than none, because Helm then owns the field. Helm 3 restores
 the placeholder on every upgrade, and the webhook fails until the bundle is written again. Helm 4 applies it, finds that
@@ -49,15 +49,16 @@ from seatrial.phrases.outcome import revisions
 
 WAITED_FOR = 'pulumi.com/waitFor: "jsonpath={.webhooks[*].clientConfig.caBundle}" on the configuration makes it wait.'
 OVERWRITTEN_BY_HELM = (
-    "Helm 4 applies the placeholder and may not overwrite another manager's value. With --force-conflicts it does, and "
-    "every call fails until the bundle is written again. Helm 3 overwrites it on every upgrade, without an error."
+    "Helm 4 applies the placeholder and gets a conflict, because another field manager owns the value. With "
+    "--force-conflicts it overwrites the bundle, and every call fails until the bundle is written again. Helm 3 "
+    "overwrites it on every upgrade, without an error."
 )
 OVERWRITES = {
-    "kubectl": "kubectl applies the placeholder and may not overwrite another manager's value. With --force-conflicts "
-    "it does, and every call fails until the bundle is written again. Without --server-side it overwrites the bundle "
-    "without an error.",
-    "Pulumi": "Pulumi applies the placeholder and may not overwrite another manager's value. With "
-    'pulumi.com/patchForce: "true" it does, and every call fails until the bundle is written again.',
+    "kubectl": "kubectl applies the placeholder and gets a conflict, because another field manager owns the value. "
+    "With --force-conflicts it overwrites the bundle, and every call fails until the bundle is written again. Without "
+    "--server-side it overwrites the bundle without an error.",
+    "Pulumi": "Pulumi applies the placeholder and gets a conflict, because another field manager owns the value. With "
+    'pulumi.com/patchForce: "true" it overwrites the bundle, and every call fails until the bundle is written again.',
 }
 CA_BUNDLE = ".clientConfig.caBundle"
 
@@ -75,7 +76,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call], unready: list[Call]) -> Finding:
-    """The calls that failed for want of the CA; those before it, to a backend that was not ready, would have too."""
+    """Calls that failed because the CA was missing. `unready`: earlier calls to a backend that was not ready."""
     first, step = calls[0], calls[0].event.step
     moment = Moment(rehearsal, case, step)
     webhook = first.webhook
@@ -94,7 +95,7 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call], unready: lis
         details=(
             f'The API server reports: "{first.event.message}"',
             _injected(moment, configuration) or _who(moment, webhook.configuration, writer),
-            "Its pods may be ready: without the CA the API server cannot verify their certificate.",
+            "Even if its pods are ready, the API server cannot verify their certificate without the CA.",
             revisions(moment),
         ),
         places=[
@@ -123,8 +124,8 @@ def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{outcome_of(moment)}: the {_written_by(who)} has a placeholder for the caBundle of {ref}, "
-        f"which {writer.actor} has written since",
+        message=f"{outcome_of(moment)}: the {_written_by(who)} sets a placeholder caBundle in {ref}, "
+        f"but {writer.actor} has written the real one",
         details=(
             f'The API server reports: "{event.message}"',
             OVERWRITES.get(who, OVERWRITTEN_BY_HELM),
@@ -191,7 +192,7 @@ def _injected(moment: Moment, configuration: Resource | None) -> str:
         return ""
     who = moment.speaker
     waits = f" {WAITED_FOR}" if who == "Pulumi" else ""
-    return f"cert-manager is to inject it and has not done so yet: {who} does not wait for that.{waits}"
+    return f"cert-manager has not injected it yet, and {who} does not wait for that.{waits}"
 
 
 def _who(moment: Moment, ref: Ref, writer: Resource | None) -> str:
@@ -201,15 +202,12 @@ def _who(moment: Moment, ref: Ref, writer: Resource | None) -> str:
             "may, and no annotation requests it from cert-manager. Something outside the release may write it."
         )
     if moment.speaker != "Helm":
-        hook = ", a hook to Helm," if hooks.is_hook(writer.body) else ""
-        return (
-            f"{writer.ref}{hook} writes it, and is a regular resource for {moment.speaker}: nothing waits until it "
-            "has completed."
-        )
+        hook = " It is a hook only for Helm." if hooks.is_hook(writer.body) else ""
+        return f"{writer.ref} writes it.{hook} {moment.speaker} does not wait until {writer.ref} has completed."
     events = ", ".join(hooks.events_of(writer.body))
     return (
-        f"{writer.ref} writes it, and is a hook of {events}: Helm runs it after all objects are created, and not at "
-        "all if one of them is rejected. So every retry fails the same way."
+        f"{writer.ref} writes it. It is a {events} hook: Helm runs it after all objects are created, and does not run "
+        "it if one of them is rejected. Every retry fails the same way."
     )
 
 
