@@ -69,8 +69,9 @@ def finding_about(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, in
         objects=[one.user.ref, one.need.object],
         damage="failed-deploy",
         message=f"{ends(moment, one.user.ref)}: {hook}{one.user.ref} {how(one.need)} {one.need.object}, "
-        f"{_made(one)}, {_when(one)}",
+        "which does not exist",
         details=(
+            f"{one.need.object} is {_made(one)}, {_when(one)}.",
             _order(rehearsal, one, event),
             _sees(rehearsal, case, one, event),
             after_failure(moment, one.user.ref),

@@ -65,9 +65,9 @@ def _finding(rehearsal: Rehearsal, case: Case, one: OutOfTurn) -> Finding:
         Moment(rehearsal, case, one.step),
         objects=[one.later.object],
         damage="failed-deploy",
-        message=f"{one.parent.app} creates {one.later.object} in {in_words(one.later)}, before {one.earlier.object} of "
-        f"{in_words(one.earlier)} has created {one.lacks}",
+        message=f"{one.parent.app} creates {one.later.object} before {one.earlier.object} has created {one.lacks}",
         details=(
+            f"{one.later.object} is in {in_words(one.later)}, {one.earlier.object} in {in_words(one.earlier)}.",
             f'Argo CD reports for {one.failed.app}: "{one.failed.message}"',
             "A child Application has no health check: its wave is done as soon as it exists.",
             "After five retries Argo CD does not retry an automated sync of this commit."

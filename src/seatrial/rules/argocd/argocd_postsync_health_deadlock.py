@@ -87,9 +87,9 @@ def _deadlock(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
         moment,
         objects=[first.user.ref, ref],
         damage="failed-deploy",
-        message=f"{ends_in_words(one)}: {first.user.ref} {how(first.need)} {ref}, {made}a "
-        f"PostSync hook, which Argo CD runs only when {first.user.ref.name} is healthy",
+        message=f"{ends_in_words(one)}: {first.user.ref} {how(first.need)} {ref}, {made}a PostSync hook",
         details=(
+            f"Argo CD runs PostSync hooks only when {first.user.ref.name} is healthy.",
             says(moment, ref),
             says_of_it(one),
             never_run(one.operation),
@@ -119,8 +119,9 @@ def _of_init_containers(moment: Moment, operation: Operation, workload: Resource
                 damage="failed-deploy",
                 certainty="may",
                 message=f"the sync of {operation.app} never ends if an init container of {workload.ref} waits for "
-                f"{ref}, a PostSync hook, which Argo CD runs only when {workload.ref.name} is healthy",
+                f"{ref}, a PostSync hook",
                 details=(
+                    f"Argo CD runs PostSync hooks only when {workload.ref.name} is healthy.",
                     "The init container names that Job. Whether it waits for it depends on its program, which seatrial "
                     "does not run.",
                     NO_TIMEOUT,

@@ -63,7 +63,6 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
     first, operation = one.waited[0], one.operation
     user = next(iter(one.consumers), None)
-    unused = "and nothing in a later wave uses it"
     tasks = (*one.waited, *one.consumers[:1])
     resources = [case.written(one.step, task.object) for task in tasks]
     return found(
@@ -71,9 +70,11 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
         Moment(rehearsal, case, one.step),
         objects=[task.object for task in one.waited],
         damage="failed-deploy",
-        message=f"the sync of {operation.app} never ends: {in_words(first)} waits until {first.object} is bound, "
-        + (f"and its first consumer, {user.object}, is in {in_words(user)}" if user else unused),
+        message=f"the sync of {operation.app} never ends in {in_words(first)}: {first.object} is never bound",
         details=(
+            f"Its first consumer, {user.object}, is in {in_words(user)}."
+            if user
+            else "Nothing in a later wave uses it.",
             f'Argo CD reports: "{operation.message}". A pending PVC is Progressing, not Degraded: nothing fails and '
             "nothing continues.",
             never_run(operation),

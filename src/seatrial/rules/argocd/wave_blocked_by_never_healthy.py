@@ -132,9 +132,6 @@ def _of_flux(rehearsal: Rehearsal, case: Case, one: TimedOutWait) -> Finding:
     ref = one.own.ref
     names = ", ".join(str(resource.ref) for resource, _ in one.behind)
     done = "installed" if one.reconciled.acts else "applied"
-    blocked_too = (
-        f", and {names} behind it {'is' if len(one.behind) == 1 else 'are'} never {done}" if one.behind else ""
-    )
     states = ", ".join(f"{waited} is {status}" for waited, status in zip(one.waited, one.statuses, strict=True))
     written = [case.written(one.step, waited) for waited in one.waited]
     kind = ref.kind.lower()
@@ -143,8 +140,9 @@ def _of_flux(rehearsal: Rehearsal, case: Case, one: TimedOutWait) -> Finding:
         Moment(rehearsal, case, one.step),
         objects=[ref, *one.waited],
         damage="failed-deploy",
-        message=f"{ref} never becomes Ready{blocked_too}: {states}",
+        message=f"{ref} never becomes Ready: {states}",
         details=(
+            f"Never {done}, because of dependsOn: {names}." if one.behind else "",
             flux_says(one.reconciled),
             *(
                 f"It lacks {lacking}, which {f'is in {holder}' if holder else 'nothing in the trial creates'}."

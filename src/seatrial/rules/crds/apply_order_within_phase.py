@@ -42,7 +42,6 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.objects import in_kubectl
 
 WORKLOADS = ("Deployment", "DaemonSet")
 """StatefulSets, which also lose data, are reported by stateful-resource-renamed-or-dropped."""
@@ -89,16 +88,16 @@ def _finding(moment: Moment, event: Event, was: Resource, service: Resource, suc
         moment,
         objects=[was.ref, successor.ref, service.ref],
         damage="outage",
-        message=f"{moment.act} deletes {was.ref} before a pod of {successor.ref} is ready: "
-        f"{service.ref} has no endpoints in between",
+        message=f"{moment.act} deletes {was.ref} before a pod of {successor.ref} is ready",
         details=(
+            f"{service.ref} has no endpoints in between.",
             _order(moment, event),
             f"To {moment.speaker} these are two objects, so the update strategy of {successor.ref} has no effect.",
         ),
         places=[successor.place("metadata", "name"), service.place("spec", "selector")],
         evidence=[event],
         confirm=f"kubectl get endpointslices -n {service.ref.namespace} -l kubernetes.io/service-name="
-        f"{service.ref.name} -w  # during the {moment.ended.action}; and: kubectl describe {in_kubectl(service.ref)}",
+        f"{service.ref.name} -w  # during the {moment.ended.action}",
     )
 
 

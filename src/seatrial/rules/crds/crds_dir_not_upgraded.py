@@ -106,11 +106,11 @@ def _finding(moment: Moment, new: Release, stale: list[Stale]) -> Finding:
         objects=[*crds, *users],
         damage=damage,
         certainty=certainty,
-        message=f"{_skips(ended, stale)}, so {first_named(users)} {'is' if len(users) == 1 else 'are'} rejected: "
-        f"{first_named(crds)} {'is' if len(crds) == 1 else 'are'} not up to date"
+        message=f"{_skips(ended, stale)}, so {first_named(users)} {'is' if len(users) == 1 else 'are'} rejected"
         if users
         else f"{_skips(ended, stale)}: {_what_is_there(stale)}",
         details=(
+            f"{first_named(crds)} {'is' if len(crds) == 1 else 'are'} not up to date." if users else "",
             f"Missing in the cluster: {_gains(stale)}.",
             helm_says(ended) if users else "",
             after_failure(moment) if users else "",

@@ -120,8 +120,9 @@ def _finding(moment: Moment, kinds: tuple[Unserved, ...], generators: tuple[Reso
         objects=[*templates, *users],
         damage="failed-deploy",
         message=f"{_fails(moment, users[0])}: {first_named(users)} needs a CRD that {_operator(templates[0])} "
-        f"generates from {first_named(templates)} later",
+        "generates later",
         details=(
+            f"{_operator(templates[0])} generates the CRD from {first_named(templates)}.",
             RESOLVED_BY.get(who) or _why(written, ended, users[0]),
             moment.says,
             f"{crd} is created after {who} has failed." if crd else "",
@@ -146,8 +147,9 @@ def _of_sync(rehearsal: Rehearsal, case: Case, unknown: Unknown, generator: Reso
         objects=[generator.ref, *users],
         damage="failed-deploy",
         message=f"the sync of {operation.app} fails {when}: {first_named(users)} needs a CRD that "
-        f"{_operator(generator.ref)} generates from {generator.ref} only later",
+        f"{_operator(generator.ref)} generates later",
         details=(
+            f"{_operator(generator.ref)} generates the CRD from {generator.ref}.",
             "Argo CD resolves all kinds before the first wave, so nothing is applied, not even the template. A later "
             "wave has no effect without SkipDryRunOnMissingResource=true on the object."
             if not unknown.in_its_wave

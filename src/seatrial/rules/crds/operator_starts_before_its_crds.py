@@ -110,8 +110,7 @@ def _finding(moment: Moment, event: Event, operator: OperatorEntry) -> Finding:
         ),
         places=[resource.place("metadata", "name") for resource in workloads],
         evidence=[event, *later[:1]],
-        confirm=f"kubectl logs {in_kubectl(event.object).replace(' ', '/', 1)}; kubectl get crd | grep "
-        f"{operator.kinds[0].group}",
+        confirm=f"kubectl logs {in_kubectl(event.object).replace(' ', '/', 1)}",
     )
 
 

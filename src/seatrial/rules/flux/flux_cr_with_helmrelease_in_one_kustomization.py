@@ -59,12 +59,11 @@ def _finding(moment: Moment, release: Release, one: Reconciled, helm: Reconciled
         moment,
         objects=[one.object],
         damage="failed-deploy",
-        message=f"{one.object} is never applied: {_named(used)} needs a CRD from the chart of {helm.object}, which is "
-        "in the same Kustomization",
+        message=f"{one.object} is never applied: {_named(used)} needs a CRD from the chart of {helm.object}",
         details=(
             f'Flux reports: "{one.message}"',
-            f"{definition(release, helm, wanted)} is in the chart of {helm.object}, which Flux does not apply until "
-            "the dry run of every object in the Kustomization succeeds.",
+            f"{definition(release, helm, wanted)} is in the chart of {helm.object}, which is in the same "
+            "Kustomization. Flux applies it only when the dry run of every object in the Kustomization succeeds.",
             f"Not applied: {_named([ref for ref in one.objects if ref.kind not in ('Namespace',)])}.",
         ),
         places=[resource.place("kind") for resource in written if resource],

@@ -89,8 +89,9 @@ def _finding(
         moment,
         objects=[own.ref],
         damage="nuisance",
-        message=f"{own.ref} fails at its first attempt: {names} in its dependsOn {how}",
+        message=f"{own.ref} fails at its first attempt: {names} {'is' if len(early) == 1 else 'are'} Ready too early",
         details=(
+            f"{names} in its dependsOn {how}.",
             f'Flux reports: "{first.message}"',
             f"{brings[1]} is in {brings[0].object}, and Flux does not wait for that." if brings else "",
             f"Flux retries after {interval_of(own)} and then succeeds. Everything that depends on it waits until then.",

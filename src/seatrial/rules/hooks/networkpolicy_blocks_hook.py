@@ -210,9 +210,11 @@ def _finding(moment: Moment, release: Release, blocked: BlockedHook) -> Finding:
         objects=[hook.ref, policy],
         damage="failed-deploy",
         certainty="may",
-        message=f"{_ends(moment, hook, event)} if the cluster enforces NetworkPolicies: {policy} blocks "
-        f"{block.direction.lower()} from its pod to {blocked.server.name}",
-        details=tuple(_details(moment, blocked, event)),
+        message=f"{_ends(moment, hook, event)} if the cluster enforces {policy}",
+        details=(
+            f"{policy} blocks {block.direction.lower()} from its pod to {blocked.server.name}.",
+            *_details(moment, blocked, event),
+        ),
         places=[
             *([blocked.later.place("metadata", "name")] if blocked.later else ()),
             hook.place(*template, "metadata", "labels"),

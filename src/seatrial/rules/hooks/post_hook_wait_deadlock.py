@@ -95,8 +95,7 @@ def _deadlock(moment: Moment, workload: Resource, need: Need, brought: Resource,
         moment,
         objects=[workload.ref, ref],
         damage="failed-deploy",
-        message=f"{ends(moment, workload.ref)}: {workload.ref} {how(need)} {ref}, a {event} hook that Helm "
-        f"runs only after {workload.ref.name} is ready",
+        message=f"{ends(moment, workload.ref)}: {workload.ref} {how(need)} {ref}, a {event} hook",
         details=(
             f"{'By default Flux' if fluxs else 'With --wait Helm'} waits for all workloads before it runs the {event} "
             "hooks, so each of the two waits for the other.",
@@ -131,9 +130,9 @@ def _of_init_containers(moment: Moment, release: Release, workload: Resource) ->
                 objects=[workload.ref, job.ref],
                 damage="failed-deploy",
                 certainty="may",
-                message=f"{outcome} if an init container of {workload.ref} waits for {job.ref}, a {event} hook that "
-                "Helm runs only after the pods are ready",
+                message=f"{outcome} if an init container of {workload.ref} waits for {job.ref}, a {event} hook",
                 details=(
+                    "Helm runs the hook only after the pods are ready.",
                     "The init container names that Job. Its program is not run here, so whether it waits is unknown.",
                     f"{without} it succeeds: the pods stay unready until the Job has run.",
                 ),

@@ -80,7 +80,7 @@ def _why(one: Deviation) -> str:
 def _answer(breach: Breach) -> str:
     """The warning or error with which the API server answered."""
     said = breach.events[0].message.partition("\n")[0] if breach.events else ""
-    return f'The API server says: "{said}"' if said else ""
+    return f'The API server reports: "{said}"' if said else ""
 
 
 def _finding(group: Breaches) -> Finding:

@@ -257,8 +257,9 @@ def _taken_away(moment: Moment, event: Event, written: Resource, lost: list[Path
         moment,
         objects=[event.object],
         damage=damage,
-        message=f"helm {ended.action} {flag} removes what others wrote into {event.object}: {what}",
+        message=f"helm {ended.action} {flag} removes what others wrote into {event.object}",
         details=(
+            f"Changed: {what}.",
             "The manifest replaces the live object, and what it does not contain is removed. An upgrade without the "
             "flag leaves it alone.",
         ),

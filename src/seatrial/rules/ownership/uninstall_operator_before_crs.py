@@ -16,9 +16,9 @@ The leftover blocks everything around it: its CRD stays Terminating, and so does
 removes the finalizer, and the object is deleted.
 
 Flux waits for what Helm deletes, unless the HelmRelease sets `uninstall.disableWait`, and reports `termination
-timeout`; on retry the release no longer exists, and the HelmRelease is deleted. A Kustomization deletes custom kinds
-before workloads, does not wait in between, and is gone at once. `dependsOn` does not order deletions: of Kustomizations
-or HelmReleases that are deleted together, any may be first.
+timeout`; on retry the release no longer exists, and the HelmRelease is deleted. A Kustomization deletes custom
+resources before workloads, does not wait in between, and is gone at once. `dependsOn` does not order deletions: of
+Kustomizations or HelmReleases that are deleted together, any may be first.
 
 If the operator's ServiceAccount and rights are not part of the release, it is a race between its last seconds and the
 deletion. If it is unknown who removes a finalizer, a workload of the release that also has the CRD is the likely one.
@@ -56,7 +56,7 @@ from seatrial.model.release import Case
 from seatrial.model.resource import Pointer, Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
-from seatrial.phrases.outcome import named
+from seatrial.phrases.outcome import first_named, named
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -85,10 +85,10 @@ def _finding(moment: Moment, group: list[Held]) -> Finding:
         objects=[operator.object, *refs],
         damage="failed-deploy",
         certainty="will" if sure else "may",
-        message=f"{named(refs)} stays Terminating after {act}: {operator.object}, "
-        + ("which removes" if first.known else "which probably removes")
-        + f" its finalizer {first.finalizer}, is deleted {_before(first)}",
+        message=f"{first_named(refs)} {'stays' if len(refs) == 1 else 'stay'} Terminating after {act}: "
+        f"{operator.object} is deleted {_before(first)}",
         details=(
+            f"{operator.object} {'removes' if first.known else 'probably removes'} the finalizer {first.finalizer}.",
             _order(moment.rehearsal, first),
             _rights(first, rights),
             _ended(moment, refs, first.finalizer),
@@ -110,7 +110,7 @@ def _finding(moment: Moment, group: list[Held]) -> Finding:
 def _before(held: Held) -> str:
     if held.operator.step < held.deletion.step:
         return "already"
-    return "first" if held.operator.index < held.deletion.index else "before it has done so"
+    return "first" if held.operator.index < held.deletion.index else "too early"
 
 
 def _with_namespace(held: Held) -> bool:

@@ -164,11 +164,10 @@ def _finding(moment: Moment, pairs: list[tuple[Registration, Registration]]) -> 
         moment,
         objects=[first.ref, second.ref],
         damage="failed-deploy",
-        message=f"pulumi up hangs: it waits for {first.ref}, which needs {second.ref}, which Pulumi creates only "
-        "afterwards",
+        message=f"pulumi up hangs: it waits for {first.ref}, which needs {second.ref}",
         details=(
             f"Pulumi {ended.error}",
-            _why(first, second),
+            f"Pulumi creates {second.ref} only after that. {_why(first, second)}",
             "Nothing that depends on either is created, and every further up hangs the same way.",
         ),
         places=places or ([waiting.place("kind")] if waiting else []),

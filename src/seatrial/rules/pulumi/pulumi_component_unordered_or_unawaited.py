@@ -76,6 +76,7 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: list[Unordered]) -> Findi
         damage="failed-deploy",
         message=_message(refs, first, component),
         details=(
+            f"{first.ref} names {component} in dependsOn, which adds no dependency." if first.how == "named" else "",
             f'Pulumi reports: "{first.event.message}"',
             _why(first, component),
             _again(moment, refs),
@@ -95,10 +96,7 @@ def _message(refs: list[Ref], first: Unordered, component: str) -> str:
             "created before it exists"
         )
     if first.how == "named":
-        return (
-            f"pulumi up fails: {refs[0]}{more} names {component} in dependsOn, which adds no dependency, and is "
-            f"created before {first.culprit} is usable"
-        )
+        return f"pulumi up fails: {refs[0]}{more} is created before {first.culprit} is usable, despite dependsOn"
     return (
         f"pulumi up fails: {refs[0]}{more} and {first.culprit} are both in {component}, which creates its objects "
         "concurrently, in no order"

@@ -116,9 +116,9 @@ def _in_the_way(moment: Moment, renamed: list[Renamed]) -> Finding:
         moment,
         objects=[one.new.ref for one in renamed if one.new.ref],
         damage="failed-deploy",
-        message=f"pulumi up fails: {first.new.ref}{more} was {_label(first.old)} and is now {_label(first.new)}, which "
-        "Pulumi treats as a new resource",
+        message=f"pulumi up fails: {first.new.ref}{more} was {_label(first.old)} and is now {_label(first.new)}",
         details=(
+            "Pulumi treats the new name as a new resource.",
             f'The API server rejects it: "{first.event.message}"',
             "Pulumi creates new resources before it deletes old ones, and both have the same name. Every further up "
             "fails the same way.",
@@ -138,9 +138,9 @@ def _lost(moment: Moment, one: Renamed) -> Finding:
         moment,
         objects=objects,
         damage="data-loss",
-        message=f"pulumi up deletes {one.old.ref}{with_it(lost)}: {_label(one.old)} is now {_label(one.new)}, which "
-        "Pulumi treats as a new resource",
+        message=f"pulumi up deletes {one.old.ref}{with_it(lost)}: {_label(one.old)} is now {_label(one.new)}",
         details=(
+            "Pulumi treats the new name as a new resource.",
             f"{one.new.ref} replaces it, and is empty.",
             lost_sentence(moment, [event.object for event in lost]),
             _alias(one),

@@ -8,8 +8,8 @@ recover:
 
 - A hook needs the Secret of a regular resource. Helm creates regular resources after the hooks have completed, and
   waits for the hook: a deadlock. The same if the operator itself is part of the release.
-- An upgrade changes both the source of the Secret and the pods that read it. Helm updates custom kinds last, so the new
-  pods start with the old Secret and keep it: environment variables are read once. Helm reports success.
+- An upgrade changes both the source of the Secret and the pods that read it. Helm updates custom resources last, so the
+  new pods start with the old Secret and keep it: environment variables are read once. Helm reports success.
 
 `--wait` helps with neither: it waits for the pods, which are ready, and knows nothing about the Secret.
 
