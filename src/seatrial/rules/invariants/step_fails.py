@@ -206,7 +206,7 @@ def _quoted(failure: StepFailure) -> str:
     quote = failure.moment.says
     if failure.hung or failure.moment.ended.error.split() == failure.cause.split():
         return ""
-    return quote if len(quote) <= QUOTE_MAX else f'{quote[:QUOTE_MAX]}..."'
+    return quote if len(quote) <= QUOTE_MAX else f'{quote[:QUOTE_MAX].rpartition(" ")[0]} ..."'
 
 
 def _evidence(failure: StepFailure) -> list[Event]:

@@ -149,7 +149,7 @@ def _refusal(moment: Moment) -> str:
 
 def _shortened(words: str) -> str:
     line = " ".join(words.split())
-    return line if len(line) <= WORDS_MAX else line[:WORDS_MAX] + "..."
+    return line if len(line) <= WORDS_MAX else line[:WORDS_MAX].rpartition(" ")[0] + " ..."
 
 
 def _why(moment: Moment) -> str:
