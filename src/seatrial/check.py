@@ -21,7 +21,7 @@ from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
-from seatrial.model.finding import Finding, Reviewed, Rule, agreed, hazard
+from seatrial.model.finding import Finding, Reviewed, Rule, agreed, hazard, worst_first
 from seatrial.model.release import Case
 from seatrial.model.repair import NO_REPAIRS, Repairs
 from seatrial.model.resource import Place
@@ -128,7 +128,7 @@ def _judged(seen: list[Seen], line: Callable[[Place], str | None], continued: Se
             finding for finding in findings(rehearsed, all_rules()) if finding.rule not in OF_WHAT_REALLY_HAPPENS
         )
         found += only_new(explained, found, rehearsed)
-    result = _result(seen, tuple(map(_placed, found)), line)
+    result = _result(seen, tuple(map(_placed, sorted(found, key=worst_first))), line)
     played = (Played(one.case.name, one.rehearsal) for rehearsed in continued for one in rehearsed)
     return replace(result, continued=tuple(played))
 

@@ -107,7 +107,7 @@ def agreed(findings: Iterable[Finding], schedules: Collection[str] = SCHEDULES) 
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         groups.setdefault((*hazard(finding), finding.case), []).append(finding)
-    return sorted((_merged(group, schedules) for group in groups.values()), key=_worst_first)
+    return sorted((_merged(group, schedules) for group in groups.values()), key=worst_first)
 
 
 def hazard(finding: Finding) -> tuple[str, tuple[Ref, ...], str]:
@@ -124,13 +124,16 @@ def _merged(group: list[Finding], schedules: Collection[str]) -> Finding:
 
 
 def _certainty(group: list[Finding], engine: EngineId, schedules: Collection[str]) -> Certainty:
-    sure = [finding for finding in group if engine in finding.engines and finding.certainty == "will"]
+    own = [finding for finding in group if engine in finding.engines]
+    sure = [finding for finding in own if finding.certainty == "will"]
     seen = {schedule for finding in sure for schedule in (*finding.schedules, *finding.hidden)}
     if seen.issuperset(schedules):
         return "will"
-    return "likely" if ORDINARY in seen else "may"
+    by_itself = any(finding.certainty == "likely" for finding in own)
+    return "likely" if by_itself or ORDINARY in seen else "may"
 
 
-def _worst_first(finding: Finding) -> tuple[int, int, str, tuple[Ref, ...], str]:
+def worst_first(finding: Finding) -> tuple[int, int, int, str, tuple[Ref, ...], str]:
+    """The order of a report; of what happens only after repairs, the nearest first."""
     certainty = CERTAINTIES.index(finding.certainty)
-    return certainty, DAMAGES.index(finding.damage), finding.rule, finding.objects, finding.case
+    return certainty, DAMAGES.index(finding.damage), len(finding.after), finding.rule, finding.objects, finding.case

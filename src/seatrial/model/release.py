@@ -41,12 +41,14 @@ class Vanished(Struct, frozen=True):
 
 
 class Pin(Struct, frozen=True, order=True):
-    """A chart that a release installs, not at hand, whose version is known."""
+    """A chart that is not at hand, whose version is known."""
 
     chart: str
     version: str
     source: str
     """Who says so: `Chart.lock of ./shop`."""
+    installed: bool = True
+    """False for a dependency that the values disable: then someone else installs it, often in that version."""
 
 
 class Release(Struct, frozen=True, omit_defaults=True, dict=True):

@@ -116,7 +116,7 @@ def crds(
 def pinned_operators(releases: Iterable[Release]) -> dict[str, Pin]:
     """The operators that releases install with charts that are not at hand, if the version is pinned."""
     found: dict[str, Pin] = {}
-    for pin in (pin for release in releases for pin in release.pins):
+    for pin in (pin for release in releases for pin in release.pins if pin.installed):
         operator = chart_operator(pin.chart)
         if operator is not None:
             found[operator.name] = pin

@@ -84,7 +84,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield _refused(Moment(rehearsal, case, step), release, foreign)
             return
     deployed = newest(rehearsal, case) or _applied(rehearsal, case)
-    if deployed is not None and deployed[0].ended.outcome == "ok":
+    if deployed is not None:
         yield from _ending(*deployed)
 
 
@@ -153,16 +153,21 @@ def _known(api_version: str, kind: str) -> str:
 
 def _pinned(moment: Moment, missing: Unserved) -> str:
     """Which release of the operator the input installs, and where it says so."""
-    pin = _pin(moment, group_of(missing.api_version), missing.kind)
+    pin = _pin(moment, group_of(missing.api_version), missing.kind, installed=True)
     return f"The input installs chart {pin.chart} {pin.version} ({pin.source})." if pin else ""
 
 
-def _pin(moment: Moment, group: str, kind: str) -> Pin | None:
+def _pin(moment: Moment, group: str, kind: str, *, installed: bool) -> Pin | None:
     if (group, kind) not in operator_kinds():
         return None
     operator = operator_kinds()[group, kind][0]
     pins = (pin for release in moment.case.releases if release for pin in release.pins)
-    return next((pin for pin in pins if pin.chart in operator.charts), None)
+    return next((pin for pin in pins if pin.chart in operator.charts and pin.installed == installed), None)
+
+
+def _serves(pin: Pin, api_version: str, kind: str) -> bool:
+    operator, known = operator_kinds()[group_of(api_version), kind]
+    return version_of(api_version) in known.served(release_number(pin.version, operator))
 
 
 def _end_of(api_version: str, kind: str) -> Ending | None:
@@ -225,7 +230,7 @@ def _ending(moment: Moment, release: Release) -> Iterator[Finding]:
     for resource in release.resources:
         api_version = str(resource.body.get("apiVersion", ""))
         ending = _end_of(api_version, resource.ref.kind)
-        pinned = _pin(moment, resource.ref.group, resource.ref.kind)
+        pinned = _pin(moment, resource.ref.group, resource.ref.kind, installed=True)
         if ending is not None and pinned is None and _is_assumed(moment, resource.ref):
             by_version.setdefault((api_version, ending), []).append(resource)
     for (api_version, ending), resources in by_version.items():
@@ -246,17 +251,26 @@ def _no_longer(
 ) -> Finding:
     refs = [resource.ref for resource in resources]
     missing = Unserved(refs[0].kind, api_version, tuple(refs), tuple(resources))
+    lock = _pin(moment, refs[0].group, refs[0].kind, installed=False)
+    lacks = lock is not None and not _serves(lock, api_version, refs[0].kind)
+    known = (
+        f"Values disable chart {lock.chart}, so it is installed separately; {lock.source} pins {lock.version}, which "
+        "does not serve it."
+        if lock and lacks
+        else "The version in the cluster is not known, so it is assumed to be served."
+    )
     return found(
         RULE,
         moment,
         objects=refs,
         damage="failed-deploy",
-        certainty="may",
+        certainty="likely" if lacks else "may",
         message=f"{first_named(refs)} {'uses' if len(refs) == 1 else 'use'} {api_version}, which {ending.operator} "
         f"{ending.until} and later do not serve",
         details=(
             f'With {ending.until} or later {moment.speaker} fails: "no matches for kind "{refs[0].kind}" in version '
-            f'"{api_version}"". The version in the cluster is not known, so it is assumed to be served.',
+            f'"{api_version}"".',
+            known,
             f"Use {ending.instead}." if ending.instead else "",
             _mixed(release, missing),
             f"If you know the version, set it in a trial file: assume: operators: [{ending.operator}@VERSION].",

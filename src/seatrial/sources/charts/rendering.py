@@ -94,16 +94,19 @@ def render(
     found = [one for name in names for one in _objects(rendering, name, rendered.texts[name], shadow)]
     crds = [one for crd in sorted(rendered.crds, key=_chart_path) for one in _crd_objects(chart, crd)]
     scopes = defined_scopes((*found, *crds))
-    lacking = [one for one in chart.lacking if is_enabled(one, merged(own_values(chart), values))]
+    enabled = merged(own_values(chart), values)
+    lacking = [(one, is_enabled(one, enabled)) for one in chart.lacking]
     return Release(
         name=release,
         namespace=namespace,
         source=chart.path,
         resources=tuple(resources(found, namespace, scopes)),
         crds=tuple(resources(crds, namespace, scopes)),
-        missing_dependencies=tuple(one.called for one in lacking),
+        missing_dependencies=tuple(one.called for one, on in lacking if on),
         pins=tuple(
-            Pin(one.name, one.version, f"the lock file of {shown(chart.path)}") for one in lacking if one.version
+            Pin(one.name, one.version, f"the lock file of {shown(chart.path)}", installed=on)
+            for one, on in lacking
+            if one.version
         ),
         values=values,
         vanished=tuple(vanished(chart, rendered.texts)),
