@@ -21,7 +21,7 @@ from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
-from seatrial.model.finding import Finding, Reviewed, Rule, agreed, hazard, worst_first
+from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard, worst_first
 from seatrial.model.release import Case
 from seatrial.model.repair import NO_REPAIRS, Repairs
 from seatrial.model.resource import Place
@@ -222,9 +222,9 @@ def _trials(reviewed: list[Reviewed]) -> list[list[Reviewed]]:
 
 
 def _one_for_all_cases(findings: list[Finding]) -> Iterator[Finding]:
-    """Report a finding that several cases share once, preferably for the default case."""
+    """Report a finding that several cases share once: where it is gravest, then preferably for the default case."""
     reported: set[object] = set()
-    for finding in sorted(findings, key=lambda f: f.case != ""):
+    for finding in sorted(findings, key=lambda f: (gravity(f), f.case != "")):
         if hazard(finding) not in reported:
             reported.add(hazard(finding))
             yield finding

@@ -224,7 +224,7 @@ def test_serve_answers_logs_writes_and_leaves_no_files_behind(tmp_path: Path) ->
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         greeting = [process.stdout.readline() for _ in range(3)]
-        url = greeting[0].split()[5]
+        url = greeting[0].split()[8].rstrip(".")
         assert greeting == [
             f"Serving the Kubernetes 1.34 API (in memory) at {url}. Ctrl-C stops it.\n",
             "  kubectl --kubeconfig trial get namespaces\n",

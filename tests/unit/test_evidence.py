@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from recordings import recorded, steps_of
 
 from seatrial.evidence import (
@@ -25,6 +26,7 @@ from seatrial.evidence.unserved import defined_by, definition_in_cluster, is_ser
 from seatrial.evidence.webhooks import calls, gates
 from seatrial.model.release import Resource
 from seatrial.model.resource import Ref
+from seatrial.model.timeline import ORDINARY
 from seatrial.sources.places import place_of
 
 JOB = Ref("Job", "default", "shop-migration", "batch")
@@ -336,7 +338,7 @@ def test_a_failed_webhook_call_has_one_cause(name: str, cause: calls.Cause, reje
 
 def test_a_gate_shows_what_the_webhook_lacked_at_the_first_call() -> None:
     one = recorded("webhook-not-ready")
-    (gate,) = gates.gates([Seen(one.rehearsal, one.case)], place_of)
+    (gate,) = gates.gates([Seen(replace(one.rehearsal, schedule=ORDINARY), one.case)], place_of)
     assert (gate.webhook, gate.owner, gate.policies) == (
         "ingresses.edge.example",
         "ValidatingWebhookConfiguration/edge",

@@ -273,7 +273,7 @@ def test_a_release_waits_by_default_and_for_jobs_only_with_wait_for_jobs() -> No
     ended = World().up(release(stuck))
     assert ended.error.endswith("Pulumi times out after 300 seconds on kubernetes:helm.sh/v3:Release (keeper)")
     assert World().up(release(stuck, skipAwait=True)).outcome == "ok"
-    assert World().up(release(stuck, timeout=60)).error.endswith("after 60 seconds")
+    assert "Pulumi times out after 60 seconds" in World().up(release(stuck, timeout=60)).error
 
 
 def test_a_release_that_timed_out_is_recorded_as_failed_and_upgraded_next() -> None:

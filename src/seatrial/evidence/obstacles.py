@@ -24,11 +24,15 @@ CARRIERS = ("argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.i
 
 
 def repairs_of(rehearsal: Rehearsal, case: Case) -> Repairs:
-    """The repairs of every step that fails or hangs by itself, and not because an earlier one did."""
+    """The repairs of every step that fails or hangs by itself, and not because an earlier one did.
+
+    A removal that stops hides nothing.
+    """
     found = NO_REPAIRS
     for failure in failures(rehearsal, case):
-        if failure.follows is None:
-            found = found | _repairs(failure, rehearsal.steps[failure.step])
+        step = rehearsal.steps[failure.step]
+        if failure.follows is None and step.role != "remove":
+            found = found | _repairs(failure, step)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from msgspec import Struct
 
@@ -18,12 +19,10 @@ from seatrial.helm.ownership import RELEASE_NAME, RELEASE_NAMESPACE
 from seatrial.helm.records import NAME as RECORD
 from seatrial.model.finding import Damage
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of
-from seatrial.model.timeline import Event
+from seatrial.model.timeline import Event, StepResult
 
 KUSTOMIZE = "kustomize.toolkit.fluxcd.io"
 SOMEBODY = "somebody"
-NAMED_BY_FOLDER = ("flux", "kubectl")
-"""Engines whose steps are named after the folder that they apply: another folder is not another owner."""
 DEFINITION = "CustomResourceDefinition"
 HOLDS = ("Namespace", DEFINITION)
 BOOKKEEPING = ("metadata", "status", "apiVersion", "kind")
@@ -85,10 +84,15 @@ def _other_owner(moment: Moment, event: Event) -> str:
     maker, here = moment.rehearsal.steps[made.step], moment.ended
     if maker.by != here.by or made.actor in BESIDE:
         return SOMEBODY
-    if not here.release or moment.engine.name in NAMED_BY_FOLDER:
+    if not here.release or _is_folder(here):
         return ""
     same = (maker.release, maker.namespace) == (here.release, here.namespace)
     return "" if same else f"release {maker.release} in {maker.namespace}"
+
+
+def _is_folder(ended: StepResult) -> bool:
+    """Whether a step is named after the folder that it applies: another folder is not another owner."""
+    return PurePath(ended.source).name == ended.release
 
 
 def _creation(moment: Moment, event: Event) -> Event | None:

@@ -116,11 +116,24 @@ def hazard(finding: Finding) -> tuple[str, tuple[Ref, ...], str]:
 
 
 def _merged(group: list[Finding], schedules: Collection[str]) -> Finding:
-    engines = tuple(dict.fromkeys(name for finding in group for name in finding.engines))
-    certainty = min((_certainty(group, engine, schedules) for engine in engines), key=CERTAINTIES.index)
+    """The finding of the engine under which it is gravest, with the names of the others."""
+    engines = dict.fromkeys(name for finding in group for name in finding.engines)
+    by_engine = [_under(group, engine, schedules) for engine in engines]
+    gravest = min(by_engine, key=gravity)
+    others = (name for finding in by_engine for name in finding.engines if name not in gravest.engines)
     seen = tuple(dict.fromkeys(s for finding in group for s in finding.schedules))
     hidden = tuple(dict.fromkeys(s for finding in group for s in finding.hidden if s not in seen))
-    return replace(group[0], engines=engines, certainty=certainty, schedules=seen, hidden=hidden)
+    return replace(gravest, engines=(*gravest.engines, *others), schedules=seen, hidden=hidden)
+
+
+def _under(group: list[Finding], engine: EngineId, schedules: Collection[str]) -> Finding:
+    own = next(finding for finding in group if engine in finding.engines)
+    return replace(own, certainty=_certainty(group, engine, schedules))
+
+
+def gravity(finding: Finding) -> tuple[bool, int, int]:
+    """What is gravest, first: a failure that is only likely is worse than a certain nuisance."""
+    return finding.damage == "nuisance", CERTAINTIES.index(finding.certainty), DAMAGES.index(finding.damage)
 
 
 def _certainty(group: list[Finding], engine: EngineId, schedules: Collection[str]) -> Certainty:
