@@ -67,5 +67,6 @@ def test_a_failure_under_one_engine_is_not_a_nuisance_because_another_retries(fi
 
 def test_what_happens_after_repairs_comes_after_its_equals_and_before_what_is_less_certain() -> None:
     now, next_, last = (_found(*SCHEDULES, after=("x",) * repairs) for repairs in range(3))
+    worse = _found(*SCHEDULES, after=("x",), damage="data-loss")
     likely = _found("ordinary", certainty="likely")
-    assert sorted([likely, last, next_, now], key=worst_first) == [now, next_, last, likely]
+    assert sorted([likely, last, next_, worse, now], key=worst_first) == [now, worse, next_, last, likely]

@@ -146,7 +146,8 @@ def _certainty(group: list[Finding], engine: EngineId, schedules: Collection[str
     return "likely" if by_itself or ORDINARY in seen else "may"
 
 
-def worst_first(finding: Finding) -> tuple[int, int, int, str, tuple[Ref, ...], str]:
-    """The order of a report; of what happens only after repairs, the nearest first."""
-    certainty = CERTAINTIES.index(finding.certainty)
-    return certainty, DAMAGES.index(finding.damage), len(finding.after), finding.rule, finding.objects, finding.case
+def worst_first(finding: Finding) -> tuple[int, bool, int, int, str, tuple[Ref, ...], str]:
+    """The order of a report. What happens as things are comes before what happens only after repairs."""
+    certainty, damage = CERTAINTIES.index(finding.certainty), DAMAGES.index(finding.damage)
+    repairs = len(finding.after)
+    return certainty, repairs > 0, damage, repairs, finding.rule, finding.objects, finding.case
