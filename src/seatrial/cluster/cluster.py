@@ -48,7 +48,7 @@ WRITES = {
 }
 NOT_FOUND = 404
 PASSES_MAX = 1_000
-"""Of deadlines while nobody waits."""
+"""Of deadlines while no client waits."""
 
 
 class Cluster:
@@ -306,7 +306,7 @@ class Cluster:
                     self.recorder.refused(actor, verb, self.ref_of(body), refusal, cause)
 
     def pass_time(self, seconds: float) -> None:
-        """Nobody waits for so long: what scripts and Jobs wait for in that time happens."""
+        """No client waits this long. What scripts and Jobs wait for in that time happens."""
         with self.lock:
             end = self.controllers.clock.now_seconds + seconds
             for _ in range(PASSES_MAX):

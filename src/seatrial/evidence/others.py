@@ -22,7 +22,7 @@ from seatrial.model.resource import Body, Ref, annotations_of, labels_of
 from seatrial.model.timeline import Event, StepResult
 
 KUSTOMIZE = "kustomize.toolkit.fluxcd.io"
-SOMEBODY = "somebody"
+ANOTHER_USER = "another user"
 DEFINITION = "CustomResourceDefinition"
 HOLDS = ("Namespace", DEFINITION)
 BOOKKEEPING = ("metadata", "status", "apiVersion", "kind")
@@ -35,7 +35,7 @@ class Touch(Struct, frozen=True):
     moment: Moment
     object: Ref
     owner: str
-    """`release web in shop`, `Application shop`, `somebody`."""
+    """`release web in shop`, `Application shop`, `another user`."""
     verb: str
     """deletes, takes over, downgrades, changes"""
     chain: tuple[Event, ...]
@@ -80,10 +80,10 @@ def _other_owner(moment: Moment, event: Event) -> str:
     if made.step < 0:
         if moment.ended.role == "remove" and moment.case.is_assumed(event.object):
             return ""  # It is only assumed to be there.
-        return "" if _is_own_already(moment, event) else next(iter(was.values()), SOMEBODY)
+        return "" if _is_own_already(moment, event) else next(iter(was.values()), ANOTHER_USER)
     maker, here = moment.rehearsal.steps[made.step], moment.ended
     if maker.by != here.by or made.actor in BESIDE:
-        return SOMEBODY
+        return ANOTHER_USER
     if not here.release or _is_folder(here):
         return ""
     same = (maker.release, maker.namespace) == (here.release, here.namespace)

@@ -1,18 +1,56 @@
-"""Sentences that invariants share: objects by name, the chain of causes, the steps, how the step ended."""
+"""The findings of invariants and their sentences: objects by name, the chain of causes, the steps, how they ended."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from seatrial.evidence.breaches import Breach, Breaches
-from seatrial.evidence.moment import Moment
+from seatrial.evidence.moment import Moment, found
+from seatrial.model.finding import Finding, Invariant
 from seatrial.model.resource import Path, Ref
 from seatrial.model.timeline import Event
 
 NAMES_MAX = 3
 CHAIN_MAX = 5
 QUOTE_MAX = 400
+WHY_MAX = 3
+EVENTS_MAX = 6
 DID = {"deleting": "requests the deletion of", "deleted": "deletes", "created": "creates", "changed": "changes"}
+
+
+def breach_finding(
+    invariant: Invariant,
+    group: Breaches,
+    message: str,
+    *,
+    steps: str = "do this",
+    answer: str = "",
+    ended: str = "",
+    confirm: str,
+) -> Finding:
+    """One finding for breaches of one cause, under all schedules that show it."""
+    first = group.first
+    finding = found(
+        invariant,
+        first.moment,
+        objects=group.objects,
+        damage=first.damage,
+        message=message,
+        details=(
+            steps_sentence(group.steps, steps),
+            *dict.fromkeys(breach.why for breach in group.all[:WHY_MAX]),
+            answer,
+            chain_sentence(first),
+            ended,
+        ),
+        places=group.places(),
+        evidence=first.events[:EVENTS_MAX],
+        confirm=confirm,
+        cause=first.cause,
+    )
+    return replace(finding, schedules=group.schedules)
 
 
 def names(refs: Iterable[Ref]) -> str:
@@ -32,8 +70,9 @@ def chain_sentence(breach: Breach) -> str:
     return f"{', so '.join(chain)}." if chain[1:] else ""
 
 
-def steps_sentence(group: Breaches, do_this: str) -> str:
-    numbers = [str(step + 1) for step in group.steps]
+def steps_sentence(steps: Iterable[int], do_this: str) -> str:
+    """`Steps 2 and 3 do this.`; nothing for one step."""
+    numbers = [str(step + 1) for step in steps]
     return f"Steps {', '.join(numbers[:-1])} and {numbers[-1]} {do_this}." if numbers[1:] else ""
 
 
@@ -51,8 +90,13 @@ def ended_sentence(moment: Moment) -> str:
     """The engine's words, or that it reported success."""
     if moment.ended.outcome == "ok":
         return f"{moment.speaker} reports success."
+    return quote_of(moment)
+
+
+def quote_of(moment: Moment) -> str:
+    """The engine's error, cut between words if it is long."""
     quote = moment.says
-    return quote if len(quote) <= QUOTE_MAX else f'{quote[:QUOTE_MAX]}..."'
+    return quote if len(quote) <= QUOTE_MAX else f'{quote[:QUOTE_MAX].rpartition(" ")[0]} ..."'
 
 
 def _sentence(event: Event) -> str:

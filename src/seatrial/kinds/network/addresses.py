@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from seatrial.kinds import World
 from seatrial.model.resource import Body, Ref, dig
 
-NOBODY = "none"
+NO_GIVER = "none"
 SETTINGS = Ref("ConfigMap", "kube-system", "seatrial-addresses")
 LOAD_BALANCERS, INGRESSES = "loadBalancers", "ingresses"
 
@@ -29,5 +29,5 @@ def are_given(kind: str, world: World) -> bool:
     if not who:
         return True
     namespace, _, name = who.rpartition("/")
-    found = world.get(Ref("Deployment", namespace or "default", name, "apps")) if who != NOBODY else None
+    found = world.get(Ref("Deployment", namespace or "default", name, "apps")) if who != NO_GIVER else None
     return bool(dig(found, "status", "availableReplicas"))

@@ -162,7 +162,7 @@ def listed_objects(target: Target, selector: str, world: World) -> list[Body] | 
     if labels:
         if ref.namespace:
             if ref.kind == "Pod":
-                deque(workloads_with(labels, ref.namespace, world), maxlen=0)  # Whoever waits for pods waits for these.
+                deque(workloads_with(labels, ref.namespace, world), maxlen=0)  # A wait for pods is a wait for these.
             return world.select(ref.kind, ref.namespace, labels, ref.group)
         found = world.all(ref.kind, group=ref.group)
         return [body for body in found if labels.items() <= labels_of(body).items()]

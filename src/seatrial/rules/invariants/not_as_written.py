@@ -35,21 +35,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from seatrial.evidence.breaches import Breach, Breaches, unexplained
 from seatrial.evidence.deviations import SERVES, Deviation, deviations
-from seatrial.evidence.moment import found, moments
+from seatrial.evidence.moment import moments
 from seatrial.helm import hooks
 from seatrial.model.finding import Damage, Finding, Invariant, Reviewed
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.breaches import chain_sentence, ended_sentence, fields_sentence, names, steps_sentence
+from seatrial.phrases.breaches import breach_finding, ended_sentence, fields_sentence, names
 from seatrial.phrases.objects import in_kubectl
 
 MISSING = "missing"
 DIFFERENT = "different"
-DETAILS_MAX = 3
 
 
 def check(trial: Sequence[Reviewed]) -> Iterator[Finding]:
@@ -84,28 +81,17 @@ def _answer(breach: Breach) -> str:
 
 
 def _finding(group: Breaches) -> Finding:
-    first = group.first
-    moment = first.moment
+    first, moment = group.first, group.first.moment
     state = "missing" if first.cause == MISSING else "not as written"
-    finding = found(
+    return breach_finding(
         INVARIANT,
-        moment,
-        objects=group.objects,
-        damage=first.damage,
-        message=f"{moment.act} reports success and leaves {names(group.objects)} {state}",
-        details=(
-            steps_sentence(group, "end like this"),
-            *dict.fromkeys(breach.why for breach in group.all[:DETAILS_MAX]),
-            _answer(first),
-            chain_sentence(first),
-            ended_sentence(moment),
-        ),
-        places=group.places(),
-        evidence=first.events,
+        group,
+        f"{moment.act} reports success and leaves {names(group.objects)} {state}",
+        steps="end like this",
+        answer=_answer(first),
+        ended=ended_sentence(moment),
         confirm=f"kubectl get {in_kubectl(first.object)} -o yaml  # after {moment.act}",
-        cause=first.cause,
     )
-    return replace(finding, schedules=group.schedules)
 
 
 INVARIANT = Invariant("ST003", "not-as-written", check)

@@ -33,10 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from seatrial.evidence.breaches import Breach, Breaches, traced, unexplained
-from seatrial.evidence.moment import found
 from seatrial.evidence.repeats import Change, changes
 from seatrial.evidence.secret_data import is_password, secret_data
 from seatrial.evidence.users import live_at, running_users
@@ -44,10 +41,9 @@ from seatrial.model.finding import Damage, Finding, Invariant, Reviewed
 from seatrial.model.release import Case
 from seatrial.model.resource import Path
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.breaches import chain_sentence, fields_sentence, names, steps_sentence
+from seatrial.phrases.breaches import breach_finding, fields_sentence, names
 from seatrial.phrases.objects import confirm_twice
 
-DETAILS_MAX = 3
 SAME_INPUT = "same input"
 VERBS = {"created": "creates", "deleted": "deletes", "deleting": "deletes"}
 TEMPLATE: Path = ("spec", "template")
@@ -83,25 +79,13 @@ def _why(change: Change) -> str:
 
 
 def _finding(group: Breaches) -> Finding:
-    first = group.first
-    moment = first.moment
-    finding = found(
+    again = f"{group.first.moment.act} with the same input"
+    return breach_finding(
         INVARIANT,
-        moment,
-        objects=group.objects,
-        damage=first.damage,
-        message=f"{moment.act} with the same input {_verb(group)} {names(group.objects)}",
-        details=(
-            steps_sentence(group, "do this"),
-            *dict.fromkeys(breach.why for breach in group.all[:DETAILS_MAX]),
-            chain_sentence(first),
-        ),
-        places=group.places(),
-        evidence=first.events,
-        confirm=confirm_twice(first.object, "{.metadata.resourceVersion}", f"{moment.act} with the same input"),
-        cause=first.cause,
+        group,
+        f"{again} {_verb(group)} {names(group.objects)}",
+        confirm=confirm_twice(group.first.object, "{.metadata.resourceVersion}", again),
     )
-    return replace(finding, schedules=group.schedules)
 
 
 def _verb(group: Breaches) -> str:

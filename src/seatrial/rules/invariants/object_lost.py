@@ -42,21 +42,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from seatrial.evidence.breaches import Breach, Breaches, unexplained
 from seatrial.evidence.losses import Loss, content, is_hook, losses
-from seatrial.evidence.moment import found, moments
+from seatrial.evidence.moment import moments
 from seatrial.evidence.users import WEBHOOKS
 from seatrial.evidence.volumes import CLAIM
 from seatrial.model.finding import Finding, Invariant, Reviewed
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.breaches import chain_sentence, ended_sentence, names, steps_sentence
+from seatrial.phrases.breaches import breach_finding, ended_sentence, names
 from seatrial.phrases.objects import confirm_twice
-
-EVENTS_MAX = 6
-USERS_MAX = 3
 
 
 def check(trial: Sequence[Reviewed]) -> Iterator[Finding]:
@@ -96,27 +91,15 @@ def _why(loss: Loss) -> str:
 
 
 def _finding(group: Breaches) -> Finding:
-    first = group.first
-    moment = first.moment
-    verb = "deletes and recreates" if _is_back(first) else "deletes"
-    finding = found(
+    moment = group.first.moment
+    verb = "deletes and recreates" if _is_back(group.first) else "deletes"
+    return breach_finding(
         INVARIANT,
-        moment,
-        objects=group.objects,
-        damage=first.damage,
-        message=f"{moment.act} {verb} {names(group.objects)}, which {_contains(group)}",
-        details=(
-            steps_sentence(group, "do this"),
-            *dict.fromkeys(breach.why for breach in group.all[:USERS_MAX]),
-            chain_sentence(first),
-            ended_sentence(moment),
-        ),
-        places=group.places(),
-        evidence=first.events[:EVENTS_MAX],
-        confirm=confirm_twice(first.object, "{.metadata.uid}", moment.act),
-        cause=first.cause,
+        group,
+        f"{moment.act} {verb} {names(group.objects)}, which {_contains(group)}",
+        ended=ended_sentence(moment),
+        confirm=confirm_twice(group.first.object, "{.metadata.uid}", moment.act),
     )
-    return replace(finding, schedules=group.schedules)
 
 
 def _is_back(breach: Breach) -> bool:

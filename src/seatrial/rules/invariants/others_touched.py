@@ -34,19 +34,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from seatrial.evidence.breaches import Breach, Breaches, unexplained
-from seatrial.evidence.moment import found, moments
-from seatrial.evidence.others import SOMEBODY, Touch, touches
+from seatrial.evidence.moment import moments
+from seatrial.evidence.others import ANOTHER_USER, Touch, touches
 from seatrial.model.finding import Finding, Invariant, Reviewed
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.breaches import chain_sentence, ended_sentence, names, steps_sentence
+from seatrial.phrases.breaches import breach_finding, ended_sentence, names
 from seatrial.phrases.objects import in_kubectl
-
-DETAILS_MAX = 3
-EVENTS_MAX = 6
 
 
 def check(trial: Sequence[Reviewed]) -> Iterator[Finding]:
@@ -57,7 +52,7 @@ def _breaches(rehearsal: Rehearsal, case: Case) -> Iterator[Breach]:
     for moment in moments(rehearsal, case):
         for touch in touches(moment):
             # A prerequisite is only assumed, in a namespace that is the release's own: chart-owned-namespace-deleted.
-            if touch.owner == SOMEBODY and (touch.adopted or case.is_assumed(touch.object)):
+            if touch.owner == ANOTHER_USER and (touch.adopted or case.is_assumed(touch.object)):
                 continue
             yield Breach(moment, touch.object, touch.damage, _cause(touch), touch.chain, _why(touch), lasts=True)
 
@@ -71,28 +66,16 @@ def _why(touch: Touch) -> str:
 
 
 def _finding(group: Breaches) -> Finding:
-    first = group.first
-    moment = first.moment
-    verb, _, owner = first.cause.partition(" of ")
+    moment = group.first.moment
+    verb, _, owner = group.first.cause.partition(" of ")
     belong = "belongs" if len(group.objects) == 1 else "belong"
-    finding = found(
+    return breach_finding(
         INVARIANT,
-        moment,
-        objects=group.objects,
-        damage=first.damage,
-        message=f"{moment.act} {verb} {names(group.objects)}, which {belong} to {owner}",
-        details=(
-            steps_sentence(group, "do this"),
-            *dict.fromkeys(breach.why for breach in group.all[:DETAILS_MAX]),
-            chain_sentence(first),
-            ended_sentence(moment),
-        ),
-        places=group.places(),
-        evidence=first.events[:EVENTS_MAX],
-        confirm=f"kubectl get {in_kubectl(first.object)} -o yaml --show-managed-fields",
-        cause=first.cause,
+        group,
+        f"{moment.act} {verb} {names(group.objects)}, which {belong} to {owner}",
+        ended=ended_sentence(moment),
+        confirm=f"kubectl get {in_kubectl(group.first.object)} -o yaml --show-managed-fields",
     )
-    return replace(finding, schedules=group.schedules)
 
 
 INVARIANT = Invariant("ST004", "others-touched", check)

@@ -49,6 +49,7 @@ from seatrial.evidence.failures import StepFailure, failures, reason_of
 from seatrial.evidence.moment import found
 from seatrial.model.finding import Damage, Finding, Invariant, Reviewed, hazard
 from seatrial.model.timeline import Event
+from seatrial.phrases.breaches import quote_of, steps_sentence
 from seatrial.phrases.objects import in_kubectl
 
 FAILS: Damage = "failed-deploy"
@@ -58,7 +59,6 @@ WAITS = "waits for "
 SHOWN = ("created", "deleting", "deleted", "said")
 EVENTS_MAX = 6
 NAMES_MAX = 3
-QUOTE_MAX = 400
 
 
 class FailedStep(Struct, frozen=True):
@@ -196,17 +196,15 @@ def _in_cluster(one: FailedStep) -> str:
 
 
 def _numbers(breaches: list[Breach]) -> str:
-    numbers = [str(breach.failure.step + 1) for breach in breaches]
     verb = "hang" if breaches[0].failure.hung else "fail"
-    return f"Steps {', '.join(numbers[:-1])} and {numbers[-1]} {verb} for this reason." if numbers[1:] else ""
+    return steps_sentence((breach.failure.step for breach in breaches), f"{verb} for this reason")
 
 
 def _quoted(failure: StepFailure) -> str:
     """The whole error, where the message does not have it already."""
-    quote = failure.moment.says
     if failure.hung or failure.moment.ended.error.split() == failure.cause.split():
         return ""
-    return quote if len(quote) <= QUOTE_MAX else f'{quote[:QUOTE_MAX].rpartition(" ")[0]} ..."'
+    return quote_of(failure.moment)
 
 
 def _evidence(failure: StepFailure) -> list[Event]:
