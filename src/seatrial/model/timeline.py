@@ -118,9 +118,9 @@ class Operation(Struct, frozen=True, omit_defaults=True):
     hooks_deleted: tuple[Ref, ...] = ()
     automated: bool = False
     failure: Failure = NO_FAILURE
+    """Why it failed: the reasons of all its tasks, or that there was nothing to sync."""
     namespace: str = "argocd"
     """Of the Application."""
-    """Why it failed: the reasons of all its tasks, or that there was nothing to sync."""
 
     def never_ran(self) -> tuple[tuple[str, int], ...]:
         """The phases and waves that were not reached, without SyncFail hooks."""

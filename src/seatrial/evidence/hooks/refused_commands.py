@@ -135,7 +135,7 @@ def _owner(world: World, ref: Ref) -> Ref:
 def _why(release: Release, world: World, account: Ref, namespace: str, *, gone: bool) -> tuple[Cause, Resource | None]:
     """The binding or role of the release that should grant the right, but is missing or insufficient."""
     every = [r for r in release.resources if r.ref.kind in BINDINGS and _binds(r.body, r.ref, account)]
-    bindings = [r for r in every if r.ref.kind == "ClusterRoleBinding" or namespace in ("", r.ref.namespace)]
+    bindings = [r for r in every if r.ref.kind == "ClusterRoleBinding" or r.ref.namespace == namespace]
     if every and not bindings:
         return "elsewhere", every[0]
     roles = [role for binding in bindings if (role := release.find(_role(binding))) is not None]

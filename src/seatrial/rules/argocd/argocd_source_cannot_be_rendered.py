@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
+from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.faults import has_fault
 from seatrial.evidence.moment import Moment, found
 from seatrial.kinds.operators.argocd import GROUP
@@ -51,7 +51,7 @@ def _errors(rehearsal: Rehearsal) -> Iterator[tuple[int, Ref, str]]:
     for step, ended in enumerate(rehearsal.steps):
         for operation in ended.operations:
             if has_fault(operation.failure, "source-not-rendered"):
-                yield step, Ref("Application", ARGOCD, operation.app, GROUP), operation.message
+                yield step, Ref("Application", operation.namespace, operation.app, GROUP), operation.message
         for event in rehearsal.of_step(step):
             if event.effect == "said" and has_fault(event.failure, "source-not-rendered"):
                 yield step, event.object, event.message

@@ -30,6 +30,7 @@ and install the other charts with `--skip-crds`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -40,7 +41,7 @@ from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.unserved import DEFINITION, Unserved, defines, served_versions
 from seatrial.evidence.writers import writer_of, wrote_before
 from seatrial.model.finding import Finding, Rule
-from seatrial.model.release import Case
+from seatrial.model.release import Case, Release
 from seatrial.model.resource import Ref, group_of, version_of
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import after_failure, named
@@ -48,6 +49,8 @@ from seatrial.phrases.outcome import after_failure, named
 LOSSES_MAX = 6
 CONFLICT = "FieldManagerConflict"
 SHARED = (DEFINITION, "Namespace")
+NUMBER = re.compile(r"\d+(?:[.-]\d+)*")
+"""The version in the name of a file or folder."""
 
 
 class Downgrade(Struct, frozen=True):
@@ -84,10 +87,19 @@ def _downgrades(rehearsal: Rehearsal, case: Case) -> Iterator[Downgrade]:
 
 
 def _are_revisions(case: Case, *steps: int) -> bool:
-    """Whether steps apply revisions of the same app: then they share more than CRDs, unlike unrelated installers."""
-    releases = [case.releases[step] if step >= 0 else None for step in steps]
-    own = [{r.ref for r in release.resources if r.ref.kind not in SHARED} for release in releases if release]
-    return len(own) == len(steps) and bool(set.intersection(*own))
+    """Whether steps apply revisions of the same app, not two installers that share a CRD."""
+    releases = [release for step in steps if step >= 0 and (release := case.releases[step])]
+    if len(releases) < len(steps):
+        return False
+    own = [{r.ref for r in release.resources if r.ref.kind not in SHARED} for release in releases]
+    return bool(set.intersection(*own)) or (not any(own) and _is_one_bundle(releases))
+
+
+def _is_one_bundle(releases: list[Release]) -> bool:
+    """Whether sources of CRDs alone are one bundle: several CRDs in common, or names that differ in a number."""
+    defined = [{r.ref for r in release.resources if r.ref.kind == DEFINITION} for release in releases]
+    named = {NUMBER.sub("", release.source) for release in releases}
+    return len(set.intersection(*defined)) > 1 or len(named) == 1
 
 
 def _is_conflict(event: Event) -> bool:

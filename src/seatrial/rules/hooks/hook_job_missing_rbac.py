@@ -135,7 +135,7 @@ def _finding(moment: Moment, refused: Refused) -> Finding:
 
 def _confirm(refused: Refused) -> str:
     account = refused.account
-    where = f" -n {refused.namespace}" if refused.namespace else ""
+    where = f" -n {refused.namespace}" if refused.namespace else " -A"
     plural, _, group = refused.resource.partition(".")
     plural, _, below = plural.partition("/")
     resource = f"{plural}.{group}" if group else plural

@@ -10,7 +10,7 @@ The chain does not even help if the parent map is missing: `.Values.b.url` then 
 interface {}.url`, whichever place comes first, and nothing is rendered at all. That is a render error, exit code 2.
 
 The omission **may** be intended. The rule assumes that a value with several places is meant to be set. A template that
-checks one value only, or `enabled`, is not reported.
+checks one value only, or a switch (`enabled`, a boolean), is not reported, nor is one inside an outer `if` that is off.
 
 ## Example
 ```yaml

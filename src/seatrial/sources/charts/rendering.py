@@ -109,7 +109,7 @@ def render(
             if one.version
         ),
         values=values,
-        vanished=tuple(vanished(chart, rendered.texts)),
+        vanished=tuple(vanished(chart, rendered.texts, values)),
     )
 
 

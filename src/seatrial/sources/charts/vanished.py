@@ -5,40 +5,85 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from msgspec import Struct
+
 from seatrial.model.release import Vanished
-from seatrial.model.resource import Place
-from seatrial.sources.charts.chart import ChartSource, find_file
+from seatrial.model.resource import Body, Place
+from seatrial.sources.charts.chart import ChartSource, find_file, own_values
+from seatrial.sources.charts.gotemplate import actions
+from seatrial.sources.charts.truth import Known, alternatives, is_switch, truth
+from seatrial.sources.charts.values import merged
 
 PLACES_MIN = 2
 """A value with a single key may be an intended switch."""
 
-_COMMENT = re.compile(r"\{\{-?\s*/\*.*?\*/\s*-?\}\}", re.S)
-_ASSIGNED = re.compile(r"\{\{-?\s*\$(\w+)\s*:=\s*(.*?)\s*-?\}\}", re.S)
-_ASKED = re.compile(r"\s*\{\{-?\s*(?:if|with)\s+(.*?)\s*-?\}\}", re.S)
-_VALUE = re.compile(r"\.Values((?:\.\w+)+)")
+_ASSIGNED = re.compile(r"(\$\w+)\s*:=\s*(.*)", re.S)
+_ASKED = re.compile(r"(?:if|with)\s+(.*)", re.S)
+_OPENS = re.compile(r"(?:range|define|block)\b")
+_ELSE = re.compile(r"else\b")
+_ENDS = re.compile(r"end\b")
 _KIND = re.compile(r"^kind:\s*([A-Za-z]+)\s*$", re.M)
+UNKNOWN = ""
+"""The condition of a block that is not evaluated: a loop, a named template, an `else`."""
 
 
-def vanished(chart: ChartSource, texts: Mapping[str, str]) -> Iterator[Vanished]:
+class Asked(Struct, frozen=True):
+    """The condition of an `if` or `with`, and its offset."""
+
+    says: str
+    start: int
+
+
+def vanished(chart: ChartSource, texts: Mapping[str, str], values: Body) -> Iterator[Vanished]:
     """Templates that render empty because of an `if` or `with` on such a value; `texts` are all rendered files."""
+    own = merged(own_values(chart), values)
     for name in sorted(texts):
         file = find_file(chart.files, name) if not texts[name].strip() else None
         if file is None:
             continue
         written = file.text.content
-        body = _COMMENT.sub("", written)
-        chains: dict[str, str] = {f"${variable}": chain for variable, chain in _ASSIGNED.findall(body)}
-        asked = _ASKED.match(_ASSIGNED.sub("", body))
-        question = asked[1] if asked else ""
-        places = _places(chains.get(question, question))
-        kinds = tuple(dict.fromkeys(_KIND.findall(written)))
-        if asked and len(places) >= PLACES_MIN and kinds:
-            line = written[: written.index(asked[0].strip())].count("\n") + 1
-            yield Vanished(Place(file.text.path, line), kinds, places)
+        known = Known(own if name.count("/charts/") == 0 else None, dict(_assigned(written)))
+        found: dict[Asked, list[str]] = {}
+        for kind, around in _kinds(written):
+            if (asked := _decisive(around, known)) is not None:
+                found.setdefault(asked, []).append(kind)
+        for asked, kinds in found.items():
+            places = alternatives(asked.says, known)
+            if len(places) >= PLACES_MIN and not is_switch(asked.says, known):
+                place = Place(file.text.path, file.text.line(asked.start))
+                yield Vanished(place, tuple(dict.fromkeys(kinds)), places)
 
 
-def _places(chain: str) -> tuple[str, ...]:
-    """The keys that are tried one after the other; none if they are not alternatives."""
-    if "default" not in chain.split() and "coalesce" not in chain.split():
-        return ()
-    return tuple(dict.fromkeys(path[1:] for path in _VALUE.findall(re.sub(r"[()]", "", chain))))
+def _assigned(written: str) -> Iterator[tuple[str, str]]:
+    for action in actions(written):
+        if assigned := _ASSIGNED.match(action.says):
+            yield assigned[1], assigned[2]
+
+
+def _kinds(written: str) -> Iterator[tuple[str, tuple[Asked, ...]]]:
+    """The objects that a template writes, each with the conditions around it, the outermost first."""
+    waiting = [*actions(written)]
+    around: list[Asked] = []
+    for kind in _KIND.finditer(written):
+        while waiting and waiting[0].start < kind.start():
+            action = waiting.pop(0)
+            if asked := _ASKED.match(action.says):
+                around.append(Asked(asked[1], action.start))
+            elif _OPENS.match(action.says):
+                around.append(Asked(UNKNOWN, action.start))
+            elif _ELSE.match(action.says) and around:
+                around[-1] = Asked(UNKNOWN, action.start)
+            elif _ENDS.match(action.says) and around:
+                around.pop()
+        yield kind[1], tuple(around)
+
+
+def _decisive(around: tuple[Asked, ...], known: Known) -> Asked | None:
+    """The condition that hides an object: the outermost that is false, unless one before it may be false too."""
+    for asked in around:
+        decided = truth(asked.says, known)
+        if decided is False or (decided is None and around == (asked,)):
+            return asked
+        if decided is None:
+            return None
+    return None
