@@ -8,8 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ("bothservers",)
+
+# The same examples in every run, so that a change fails for what it changed. To search for new ones:
+# pytest --hypothesis-profile default
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

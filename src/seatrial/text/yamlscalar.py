@@ -40,6 +40,8 @@ _WORDS: dict[str, Scalar] = {
 _INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
 _BASES = (16, 2, 8, 10)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_SEPARATOR = re.compile(r"(?<=[0-9])_(?=[0-9])")
+"""The only underscore that Go allows in `.1_5`; yaml/v2 removes all of them from numbers that begin with a digit."""
 _TYPE_TAGS: dict[type, str] = {bool: "!!bool", int: "!!int", float: "!!float", type(None): "!!null", str: "!!str"}
 
 
@@ -83,7 +85,7 @@ def _resolved(written: str) -> Scalar:
         return _WORDS[written]
     if written[0] in "yYnNtTfFoO~":
         return written
-    digits = written if written[0] == "." else written.replace("_", "")
+    digits = _SEPARATOR.sub("", written) if written[0] == "." else written.replace("_", "")
     if integer := _INTEGER.fullmatch(digits):
         sign, *bases = integer.groups()
         number = next(int(found, base) for found, base in zip(bases, _BASES, strict=True) if found)
