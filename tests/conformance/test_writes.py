@@ -333,3 +333,14 @@ def test_an_invalid_option_is_refused(here: Here, given: str) -> None:
     content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
     assert here.api.send(method, path, body, content_type, query=query).refusal == f"422 Invalid: {words}"
     assert here.names("ConfigMap") == ["app"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "words"),
+    [("merge", "error decoding patch: "), ("json", "error decoding patch: "), ("strategic", "")],
+)
+def test_a_patch_that_is_no_json_is_refused(here: Here, type_: str, words: str) -> None:
+    here.create(config())
+    refused = here.api.patch(f"{here.at('ConfigMap')}/app", b"{data: {a: b}}", type_)
+    error = "invalid character 'd' looking for beginning of object key string"
+    assert refused.refusal == f"400 BadRequest: {words}{error}"

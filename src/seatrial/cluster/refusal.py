@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from seatrial.model.refusal import Denial, FailedCall, FieldCause, Refusal, RefusedBy
+from seatrial.model.refusal import UNKNOWN_FIELD, Denial, FailedCall, FieldCause, Refusal, RefusedBy
 from seatrial.model.resource import Body, Ref
 
 
@@ -193,8 +193,20 @@ def bad_request(message: str) -> Refused:
 
 def unknown_fields(message: str, paths: Iterable[str]) -> Refused:
     """Strict decoding found unknown fields."""
-    unlisted = tuple(FieldCause(path, "", "unknown field") for path in paths)
+    unlisted = _unknown(paths)
     return Refused(400, "BadRequest", message, by="unknown-field" if unlisted else "", unlisted=unlisted)
+
+
+def unknown_fields_of_patch(cause: str, paths: Iterable[str]) -> Refused:
+    """Strict decoding of a patched object found unknown fields: the Status only has the whole patch as its field."""
+    unlisted = _unknown(paths)
+    details = _details("", "", "", causes=[_cause(cause)])
+    message = f'"" is invalid: {cause}'
+    return Refused(422, "Invalid", message, details, by="unknown-field" if unlisted else "", unlisted=unlisted)
+
+
+def _unknown(paths: Iterable[str]) -> tuple[FieldCause, ...]:
+    return tuple(FieldCause(path, UNKNOWN_FIELD, "unknown field") for path in paths)
 
 
 def internal(message: str, call: FailedCall | None = None) -> Refused:

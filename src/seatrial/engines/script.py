@@ -38,6 +38,8 @@ class Command(Struct, frozen=True):
     """Whether no engine sends this: a probe that leaves no trace in the timeline."""
     propagation: str = ""
     subresource: str = ""
+    field_validation: str = ""
+    """Strict, Warn or Ignore; empty is the server's default, Warn."""
 
     @property
     def ref(self) -> Ref:
@@ -92,6 +94,8 @@ class Answer(Struct, frozen=True):
     code: int
     body: Body = {}
     message: str = ""
+    reason: str = ""
+    """That of the refusal: NotFound, Invalid; empty if the API server gives none."""
     served: bool = True
     """Whether the API serves the kind."""
     failure: Failure = NO_FAILURE

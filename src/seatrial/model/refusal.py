@@ -23,7 +23,8 @@ RefusedBy = Literal[
 ]
 """Which check refused, if the reason of the Status does not tell."""
 
-
+UNKNOWN_FIELD = "FieldUnknown"
+"""The reason of a cause that no Status lists: a field that the kind does not have."""
 STEP_OF_PATH = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 
 

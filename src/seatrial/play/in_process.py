@@ -83,6 +83,7 @@ class InProcess:
             dry_run=command.dry_run,
             unheard=command.unheard,
             propagation=command.propagation,
+            field_validation=command.field_validation,
             actor=self._actor,
         )
         with self._cluster.lock:
@@ -94,14 +95,15 @@ class InProcess:
         fault = Fault("not-read", command.ref, refusal=reply.refusal)
         # Nothing else happens where a request is refused; a read that is refused is not in the timeline.
         failure = Failure((before,)) if noted else Failure(faults=(fault,))
-        return Answer(reply.code, message=reply.refusal.message, failure=failure)
+        refusal = reply.refusal
+        return Answer(reply.code, message=refusal.message, reason=refusal.reason, failure=failure)
 
     def _discover(self, command: Command) -> Answer:
         """As discovery would tell: the message is empty where only the kind is unknown, and not its group's version."""
         group, version = group_of(command.api_version), version_of(command.api_version)
         discovery = self._cluster.discovery
         if discovery.is_down(group, version):
-            return Answer(503, message=UNAVAILABLE)
+            return Answer(503, message=UNAVAILABLE, reason="ServiceUnavailable")
         kind = discovery.of_kind(group, command.kind, version)
         if kind is not None:
             return Answer(200, {"namespaced": kind.namespaced, "plural": kind.plural})

@@ -29,7 +29,7 @@ from seatrial.cluster.fields.typed import UNDECLARED, in_words, misfits
 from seatrial.cluster.refusal import Refused, bad_request
 from seatrial.cluster.validation.gotext import quoted
 from seatrial.cluster.verbs.nulls import without_nulls
-from seatrial.model.refusal import FieldCause
+from seatrial.model.refusal import UNKNOWN_FIELD, FieldCause
 from seatrial.model.resource import Body, group_of, metadata, version_of
 
 Entry = dict[str, Any]
@@ -99,7 +99,8 @@ def server_side_apply(
     shape = shape_of(schema)
     if faults := misfits(applied, shape):
         message = f"failed to create typed patch object ({_described(applied)}): {in_words(faults)}"
-        unlisted = tuple(FieldCause(path.lstrip("."), "", why) for path, why in faults)
+        reasons = {UNDECLARED: UNKNOWN_FIELD}
+        unlisted = tuple(FieldCause(path.lstrip("."), reasons.get(why, ""), why) for path, why in faults)
         unknown = any(why == UNDECLARED for _, why in faults)
         raise Refused(500, "", message, by="unknown-field" if unknown else "", unlisted=unlisted)
     before: Body = live or {}

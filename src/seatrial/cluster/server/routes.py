@@ -21,9 +21,11 @@ from seatrial.cluster.server.options import Query
 from seatrial.cluster.validation import names
 from seatrial.cluster.validation.gotext import quoted
 from seatrial.cluster.validation.pipeline import duplicate_fields
+from seatrial.kinds.core.patches import undecodable
 from seatrial.kinds.tables.catalogue import SUBRESOURCES, ServedKind
 from seatrial.model.resource import Body
 from seatrial.text import yamlnode
+from seatrial.text.gojson import syntax_error
 
 BODY_MAX = 3 * 1024 * 1024
 """The API server's limit on a request body."""
@@ -159,14 +161,15 @@ def _propagation(query: Query, deletion: Body) -> str:
 
 
 def _body(verb: Verb, content_type: str, data: bytes) -> Any:
-    if not data or verb in ("get", "list", "watch"):
+    patch_type = PATCHES.get(content_type, "") if verb == "patch" else ""
+    if verb in ("get", "list", "watch") or (not data and patch_type in ("", "apply")):
         return None
     if data.startswith(protobuf.MAGIC) or content_type == PROTOBUF:
         return protobuf.decode(data)
     if content_type in ("application/yaml", "application/apply-patch+yaml"):
         return _yaml(data)
-    if content_type in ("", "application/json") or (verb == "patch" and content_type in PATCHES):
-        return _json(data)
+    if content_type in ("", "application/json") or patch_type:
+        return _json(data, patch_type)
     raise unsupported_media(("application/json", "application/yaml", PROTOBUF))
 
 
@@ -176,16 +179,18 @@ def _duplicates(verb: Verb, content_type: str, data: bytes, body: Any) -> tuple[
     return () if data.startswith(protobuf.MAGIC) else duplicate_fields(data, body)
 
 
-def _json(data: bytes) -> Any:
+def _json(data: bytes, patch_type: str = "") -> Any:
     try:
         body = msgspec.json.decode(data)
     except RecursionError as error:
         raise too_deep() from error
     except msgspec.DecodeError as error:
-        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+        text = data.decode(errors="replace")
+        why = f"couldn't get version/kind; json parse error: {syntax_error(text) or error}"
+        raise bad_request(undecodable(text, patch_type) or why) from error
     except UnicodeDecodeError:
         # Go replaces invalid UTF-8 by U+FFFD.
-        return _json(data.decode(errors="replace").encode())
+        return _json(data.decode(errors="replace").encode(), patch_type)
     if data.count(b"[") + data.count(b"{") > NESTING_MAX:
         refuse_deep(body)
     return body

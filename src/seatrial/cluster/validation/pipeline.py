@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from seatrial.cluster.discovery.schema import Schema
-from seatrial.cluster.refusal import Refused, bad_request, invalid, unknown_fields
+from seatrial.cluster.refusal import Refused, bad_request, invalid, unknown_fields, unknown_fields_of_patch
 from seatrial.cluster.request import PatchType
 from seatrial.cluster.validation import (
     Rules,
@@ -92,7 +92,9 @@ def patched(
     if error:
         shown = plain(patch) if by_converter else msgspec.json.encode(result).decode()
         cause = f"patch: Invalid value: {quoted(shown)}: {error}"
-        raise invalid("", "", "", [cause], "unknown-field" if error == strict and reading.unknown else "")
+        if error == strict:
+            raise unknown_fields_of_patch(cause, reading.unknown)
+        raise invalid("", "", "", [cause])
     return Decoded(reading.body, warnings)
 
 

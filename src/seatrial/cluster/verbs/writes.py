@@ -71,8 +71,9 @@ def create(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
     """Answer a POST."""
     ref = Ref(kind.kind, request.namespace if kind.namespaced else "", "", kind.group)
     try:
-        body = _decoded(cluster, kind, object_of(kind, request), request)
-        ref = Ref(ref.kind, ref.namespace, name_of(body) or metadata(body).get("generateName", ""), ref.group)
+        body = object_of(kind, request)
+        ref = Ref(ref.kind, ref.namespace, name_of(body) or str(metadata(body).get("generateName", "")), ref.group)
+        body = _decoded(cluster, kind, body, request)
         manager = request.field_manager
         stored = create_object(
             cluster,

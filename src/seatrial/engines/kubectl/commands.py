@@ -21,7 +21,17 @@ from seatrial.engines.kubectl.prune import prune
 from seatrial.engines.script import Answer, Command, Error, Part, Script, Target, Verb, Wait, about
 from seatrial.kinds.core import threeway
 from seatrial.model.refusal import joined
-from seatrial.model.resource import Body, annotations_of, group_of, metadata, name_of, ref_of, uid_of, with_metadata
+from seatrial.model.resource import (
+    Body,
+    annotations_of,
+    group_of,
+    metadata,
+    name_of,
+    ref_of,
+    uid_of,
+    version_of,
+    with_metadata,
+)
 
 NAME = "kubectl"
 VERSION = "1.34"
@@ -34,20 +44,11 @@ DOING = {
     "strategic": "error when patching",
     "delete": "error when deleting",
 }
-REASONS = {
-    400: "BadRequest",
-    403: "Forbidden",
-    404: "NotFound",
-    409: "Conflict",
-    422: "Invalid",
-    500: "InternalError",
-    503: "ServiceUnavailable",
-}
 LATE = 504
 """What kubectl itself has no more patience for."""
 INVALID = re.compile(
     r'Error from server \(Invalid\): (?:error when \w+ "[^"]*": )?'
-    r'(?P<kind>\w+)[\w.-]* "(?P<name>[^"]*)" is invalid: (?!\[)'
+    r'(?:(?P<kind>\w+)[\w.-]* )?"(?P<name>[^"]*)" is invalid: (?!\[)'
 )
 """Of several faults kubectl makes a list, which is left as the API server says it."""
 CONFLICT = """
@@ -82,7 +83,8 @@ def apply(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] = 
     for one in mapped:
         verb, answer = yield from _applied(one.body, namespace, options)
         if answer.message or not answer.served:
-            errors.append(_complaint(one, verb, answer))
+            doing = (yield from _reading(one, namespace)) if verb == "get" else DOING.get(verb, "")
+            errors.append(_complaint(one, verb, answer, doing))
         else:
             done.append(answer.body)
     if parent is not None and not errors:
@@ -92,19 +94,19 @@ def apply(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] = 
     return _ended(errors)
 
 
-def applied(body: Body, namespace: str, manager: str = MANAGER) -> Part[tuple[Verb, Answer]]:
+def applied(body: Body, namespace: str, manager: str = MANAGER, *, validation: str = "") -> Part[tuple[Verb, Answer]]:
     """Apply one object: make it where it is not there, and else patch it; which of the two, and what came of it.
 
     Where nothing differs nothing is sent: what came of the `get` is the live object.
     """
     live = yield _about(body, namespace, "get")
     if live.served and live.code == 404:
-        return "create", (yield _about(body, namespace, "create", _remembering(body), manager))
+        return "create", (yield _about(body, namespace, "create", _remembering(body), manager, validation))
     if live.code != 200:
         return "get", live
     verb: Verb = "strategic" if is_builtin(body) else "merge"
     patch = _patch(verb, live.body, _remembering(body))
-    return (verb, (yield _about(body, namespace, verb, patch, manager))) if patch else ("get", live)
+    return (verb, (yield _about(body, namespace, verb, patch, manager, validation))) if patch else ("get", live)
 
 
 def delete(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] = ()) -> Script:
@@ -120,9 +122,9 @@ def delete(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] =
         answer = yield msgspec.structs.replace(command, propagation="Background")
         if not answer.served:
             words = f'{_resource(one.body, given)} "{name_of(one.body)}" not found'
-            answer = Answer(404, message=words, failure=answer.failure)
+            answer = Answer(404, message=words, reason="NotFound", failure=answer.failure)
         if answer.message and not (answer.code == 404 and options.ignore_not_found):
-            errors.append(_complaint(one, "delete", answer))
+            errors.append(_complaint(one, "delete", answer, DOING["delete"]))
         elif answer.body.get("kind") not in (None, "Status"):  # A Status says that it is gone already.
             going.append(answer.body)
     return _ended(errors) if errors or not options.wait else (yield from _gone(going, options.patience))
@@ -172,14 +174,14 @@ def _resource(body: Body, given: Iterable[Manifest]) -> str:
 
 def _applied(body: Body, namespace: str, options: Asked) -> Part[tuple[Verb, Answer]]:
     if not options.server_side:
-        verb, answer = yield from applied(body, namespace)
+        verb, answer = yield from applied(body, namespace, validation=options.validation)
         forced = options.force and verb in ("strategic", "merge") and answer.code in (409, 422)
-        return (yield from _recreated(body, namespace)) if forced else (verb, answer)
-    command = _about(body, namespace, "apply", body, SERVER_SIDE)
+        return (yield from _recreated(body, namespace, options)) if forced else (verb, answer)
+    command = _about(body, namespace, "apply", body, SERVER_SIDE, options.validation)
     return "apply", (yield msgspec.structs.replace(command, force=options.force_conflicts))
 
 
-def _recreated(body: Body, namespace: str) -> Part[tuple[Verb, Answer]]:
+def _recreated(body: Body, namespace: str, options: Asked) -> Part[tuple[Verb, Answer]]:
     """`--force`: delete what may not change, and make it once more if it is gone at the first look.
 
     Upstream: `deleteAndCreate` in `patcher.go`, which polls until a timeout that is 0 unless `--timeout` is given.
@@ -190,11 +192,15 @@ def _recreated(body: Body, namespace: str) -> Part[tuple[Verb, Answer]]:
         return "delete", answer
     if (yield _about(body, namespace, "get")).code == 200:
         return "get", Answer(LATE, message="context deadline exceeded")
-    return "create", (yield _about(body, namespace, "create", _remembering(body)))
+    sent = _remembering(body)
+    return "create", (yield _about(body, namespace, "create", sent, validation=options.validation))
 
 
-def _about(body: Body, namespace: str, verb: Verb, sent: Body | None = None, manager: str = MANAGER) -> Command:
-    return about(Target(ref_of(body, namespace=namespace), body), verb, sent, manager=manager)
+def _about(
+    body: Body, namespace: str, verb: Verb, sent: Body | None = None, manager: str = MANAGER, validation: str = ""
+) -> Command:
+    command = about(Target(ref_of(body, namespace=namespace), body), verb, sent, manager=manager)
+    return msgspec.structs.replace(command, field_validation=validation) if validation else command
 
 
 def _remembering(body: Body) -> Body:
@@ -213,11 +219,23 @@ def _patch(verb: Verb, live: Body, wanted: Body) -> Body:
     return reckon(before, wanted, live)
 
 
-def _complaint(one: Manifest, verb: Verb, answer: Answer) -> Error:
-    return Error(_complaint_words(one, verb, answer), answer.failure)
+def _reading(one: Manifest, namespace: str) -> Part[str]:
+    """What kubectl says that it did when it could not read the live object."""
+    mapping = (yield _about(one.body, "", "discover")).body
+    ref = ref_of(one.body, namespaced=bool(mapping.get("namespaced")), namespace=namespace)
+    version = f"{ref.group}/{version_of(str(one.body.get('apiVersion')))}"
+    return (
+        "error when retrieving current configuration of:\n"
+        f'Resource: "{version}, Resource={mapping.get("plural")}", GroupVersionKind: "{version}, Kind={ref.kind}"\n'
+        f'Name: "{ref.name}", Namespace: "{ref.namespace}"\nfrom server for:'
+    )
 
 
-def _complaint_words(one: Manifest, verb: Verb, answer: Answer) -> str:
+def _complaint(one: Manifest, verb: Verb, answer: Answer, doing: str) -> Error:
+    return Error(_complaint_words(one, verb, answer, doing), answer.failure)
+
+
+def _complaint_words(one: Manifest, verb: Verb, answer: Answer, doing: str) -> str:
     """kubectl's own words."""
     if not answer.served:
         return _unmapped(one)
@@ -225,10 +243,8 @@ def _complaint_words(one: Manifest, verb: Verb, answer: Answer) -> str:
         return f"error: {answer.message}{CONFLICT}"
     if answer.code == LATE:
         return f'error: error when applying patch: ... for: "{one.file}": {answer.message}'
-    reason = REASONS.get(answer.code)
-    doing = DOING.get(verb) if one.file else None
-    said = f'{doing} "{one.file}": {answer.message}' if doing else answer.message
-    return f"Error from server ({reason}): {said}" if reason else f"Error from server: {said}"
+    said = f'{doing} "{one.file}": {answer.message}' if doing and one.file else answer.message
+    return f"Error from server ({answer.reason}): {said}" if answer.reason else f"Error from server: {said}"
 
 
 def _unmapped(one: Manifest) -> str:
@@ -249,7 +265,8 @@ def _ended(errors: list[Error]) -> Ended:
 def _error(errors: list[str]) -> str:
     """A single error is one sentence; several are listed."""
     if len(errors) == 1 and (invalid := INVALID.match(errors[0])):
-        return f'The {invalid["kind"]} "{invalid["name"]}" is invalid: {errors[0][invalid.end() :]}'
+        what = f'The {invalid["kind"]} "{invalid["name"]}"' if invalid["kind"] else "The request"
+        return f"{what} is invalid: {errors[0][invalid.end() :]}"
     if len(errors) == 1 and not errors[0].lower().startswith("error"):
         return f"error: {errors[0]}"
     return "\n".join(errors)

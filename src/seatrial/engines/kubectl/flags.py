@@ -16,8 +16,18 @@ from seatrial.model.resource import Body, labels_of
 KNOWN = (
     *("--server-side", "--force-conflicts", "--force", "--prune", "--all", "-R", "--recursive"),
     *("-l KEY=VALUE", "--selector=KEY=VALUE", "--prune-allowlist=GROUP/VERSION/KIND", "--applyset=NAME"),
+    "--validate=strict|warn|ignore",
 )
 KNOWN_TO_DELETE = ("--wait=false", "--timeout=DURATION", "--ignore-not-found", "-R", "--recursive")
+VALIDATIONS = {
+    "": "Strict",
+    "true": "Strict",
+    "strict": "Strict",
+    "warn": "Warn",
+    "false": "Ignore",
+    "ignore": "Ignore",
+}
+"""Of `--validate`: what the server is asked for. Upstream: `GetValidationDirective` in `pkg/cmd/util/helpers.go`."""
 UNSELECTED = (
     "error: all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all "
     "flag. If you did not mean to prune all resources, specify a label selector"
@@ -38,6 +48,8 @@ class Asked(Struct, frozen=True):
     allowlist: tuple[tuple[str, str], ...] = ()
     """apiVersion and kind of what may be pruned, in the place of the usual kinds."""
     applyset: str = ""
+    validation: str = "Strict"
+    """What is sent as `fieldValidation`."""
 
     @property
     def refused(self) -> str:
@@ -109,6 +121,8 @@ def _with_flag(options: Asked, flag: str) -> Asked:
             return replace(options, all=value != "false")
         case "-l" | "--selector" if value and "(" not in value:
             return replace(options, selector=tuple(term.strip() for term in value.split(",")))
+        case "--validate" if value in VALIDATIONS:
+            return replace(options, validation=VALIDATIONS[value])
         case "--applyset" if value:
             return replace(options, applyset=value)
         case "--prune-allowlist" if value.count("/") == 2:

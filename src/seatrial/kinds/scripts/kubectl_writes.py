@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from seatrial.kinds.core import threeway
+from seatrial.kinds.core.patches import undecodable
 from seatrial.kinds.scripts import kubectl_gates
 from seatrial.kinds.scripts.expansion import UNKNOWN
 from seatrial.kinds.scripts.kubectl_calls import (
@@ -178,6 +179,9 @@ def patch(at: Context) -> Reply:
     if "--patch-file" in at.flags:
         text = at.state.file(at.flags["--patch-file"]) or ""
     kind = at.flags.get("--type") or "strategic"
+    # kubectl sends a text that begins with { unread. Upstream: `ToJSON` in apimachinery's `util/yaml/decoder.go`.
+    if text.lstrip().startswith("{") and (wrong := undecodable(text, kind)):
+        return NOT_KNOWN if UNKNOWN in text else Reply(1, f"Error from server (BadRequest): {wrong}", out="")
     try:
         body = value_of(text.replace(UNKNOWN, "unknown")) if text else None
     except InvalidYaml:

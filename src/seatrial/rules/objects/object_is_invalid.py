@@ -9,7 +9,11 @@ Common mistakes: names of Services and namespaces have at most 63 characters, an
 may have 253. `trunc 63` may leave a dash at the end, hence `trimSuffix "-"`. Two long names that differ only in their
 last letter become equal when both are cut: see `duplicate-object`.
 
-This rule reports what the API server rejected on creation. Changes of immutable fields have rules of their own.
+`kubectl apply` asks for strict validation, and Helm 4 applies on the server: both refuse a field that the kind does not
+have. Helm 3 and Argo CD do not, and the field is dropped.
+
+This rule reports what the API server rejected on creation, and unknown fields. Changes of immutable fields have rules
+of their own.
 
 ## Example
 ```yaml
@@ -34,7 +38,7 @@ from collections.abc import Iterator
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import outcome_of, state
 from seatrial.model.finding import Finding, Rule
-from seatrial.model.refusal import FieldCause
+from seatrial.model.refusal import UNKNOWN_FIELD, FieldCause
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, annotations_of, dig
 from seatrial.model.timeline import Event, Rehearsal
@@ -55,28 +59,35 @@ GATED = {
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    seen: set[tuple[Ref, str]] = set()
+    alike: dict[tuple[Ref, str], list[Event]] = {}
     engine = rehearsal.engine.name
     actors = (engine, "helm") if engine == "flux" else (engine,)
     for event in rehearsal.timeline:
         wrong = _first(event) if event.effect == "refused" and event.actor in actors else None
         ref = event.object
-        if wrong is None or (ref, wrong.field) in seen or ref.group not in BUILT_IN_GROUPS or event.verb == "delete":
+        if wrong is None or ref.group not in BUILT_IN_GROUPS or event.verb == "delete":
             continue
         written = case.written(event.step, ref)
-        if written is not None and ref not in state(rehearsal, event):
-            seen.add((ref, wrong.field))
-            yield _finding(rehearsal, case, event, written, wrong)
+        if written is not None and (wrong.reason == UNKNOWN_FIELD or ref not in state(rehearsal, event)):
+            alike.setdefault((ref, wrong.field), []).append(event)
+    for events in alike.values():
+        yield _finding(rehearsal, case, events)
 
 
 def _first(event: Event) -> FieldCause | None:
-    """The first invalid field of an object that the API server rejects as invalid."""
+    """The first invalid field of an object that the API server rejects as invalid, or the first that is unknown."""
+    if unknown := next((cause for cause in _causes(event) if cause.reason == UNKNOWN_FIELD), None):
+        return unknown
     causes = event.refusal.causes if event.refusal and event.refusal.reason == "Invalid" else ()
     return next((cause for cause in causes[:1] if cause.field[:1].isalpha()), None)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, wrong: FieldCause) -> Finding:
-    moment = Moment(rehearsal, case, event.step)
+def _finding(rehearsal: Rehearsal, case: Case, events: list[Event]) -> Finding:
+    """`events` are the refusals of one object for one field, of which the first is reported."""
+    event = events[0]
+    moment, written, wrong = Moment(rehearsal, case, event.step), case.written(event.step, event.object), _first(event)
+    assert written is not None
+    assert wrong is not None
     verb = "apply" if _is_own_annotation(event, written) else "create"
     gate = next((words for cause in _causes(event) if (words := GATED.get((cause.field, cause.value)))), "")
     return found(
@@ -84,7 +95,7 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, 
         moment,
         objects=[event.object],
         damage="failed-deploy",
-        message=f"{outcome_of(moment)}: {event.object} is invalid at {wrong.field}",
+        message=f"{outcome_of(moment)}: {event.object} {_fault(wrong)}",
         details=(
             f'The API server rejects it: "{event.message}"',
             _left(rehearsal, case, event),
@@ -92,10 +103,14 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event, written: Resource, 
             gate,
         ),
         places=[written.place(*_path(wrong, written))],
-        evidence=[event],
+        evidence=[event, *(other for other in events[1:] if other.message != event.message)],
         cause=wrong.field,
         confirm=f"kubectl {verb} --dry-run=server -f -  # with the rendered object",
     )
+
+
+def _fault(wrong: FieldCause) -> str:
+    return f"has the unknown field {wrong.field}" if wrong.reason == UNKNOWN_FIELD else f"is invalid at {wrong.field}"
 
 
 def _is_own_annotation(event: Event, written: Resource) -> bool:

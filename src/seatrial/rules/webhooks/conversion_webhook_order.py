@@ -113,7 +113,7 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: Unconverted, definition: 
     return found(
         RULE,
         moment,
-        objects=[definition],
+        objects=[definition, *([user.ref] if user and not failed.event else ())],
         damage=_damage(gone=gone),
         message=f"{outcome_of(moment)}: {which} must be converted, and the conversion webhook of {definition} "
         "does not answer",
