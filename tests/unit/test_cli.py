@@ -104,7 +104,6 @@ def test_help_lists_the_commands_without_loading_helm(capsys: Capture) -> None:
         (["check", ".", "--zzz=1"], "unknown flag --zzz; seatrial check --help lists the flags"),
         (["run", "-x", "."], "unknown flag -x; seatrial run --help lists the flags"),
         (["check", ".", "--values"], "--values needs a value"),
-        (["check", ".", "-o", "yaml"], 'invalid value "yaml" for -o. Choose from: "full", "concise", "json"'),
         (
             ["check", ".", "--fail-on", "wil"],
             "--fail-on wil: 'wil' is not a certainty or a damage level; did you mean will?",

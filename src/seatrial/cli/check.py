@@ -16,13 +16,12 @@ from seatrial.cli.flags import (
     options,
 )
 from seatrial.model.errors import CannotContinue
-from seatrial.report import Output
 
 
 def check(
     *inputs: Inputs,
     release: ReleaseFlags = NO_FLAGS,
-    output: Annotated[Output, flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
+    output: Annotated[tuple[str, ...], flag("--output", "-o", group=OUTPUT, value="FORMAT[=FILE]")] = (),
     fail_on: Annotated[str, flag("--fail-on", group=OUTPUT, value="WHAT")] = "",
     fail_on_removal: Annotated[bool, flag("--fail-on-removal", group=OUTPUT)] = False,
     exit_zero: Annotated[bool, flag("--exit-zero", group=OUTPUT)] = False,
@@ -47,7 +46,8 @@ def check(
     Parameters
     ----------
     output
-        Format of the report.
+        Format of the report: full, concise or json (default: full). With =FILE it is written to a file, beside the
+        report on standard output. Repeatable.
     fail_on
         Least severe finding that exits 1: a certainty (will, likely, may), a damage level (data-loss, outage,
         failed-deploy, nuisance), or both, as in may:outage (default: likely:failed-deploy).
@@ -64,8 +64,9 @@ def check(
     """
     from msgspec.structs import replace
 
-    from seatrial.cli import NOTHING, terminal, threshold
+    from seatrial.cli import NOTHING, outputs, terminal, threshold
 
+    targets = outputs.parse(output)
     limit = threshold.parse(fail_on, removal=fail_on_removal)
     if rehearsal and (inputs or compare or release != NO_FLAGS):
         raise CannotContinue("--rehearsal cannot be combined with an input or with flags that select what to rehearse")
@@ -79,7 +80,7 @@ def check(
             result = rehearse_all(replace(options("check", inputs, release), compare=compare), progress)
     from seatrial.report import render
 
-    terminal.write(render(output, result, terminal.page(display)))
+    outputs.write(targets, lambda target: render(target.format, result, terminal.page(display, file=target.file)))
     if exit_zero:
         return 0
     if result.hollow and not result.findings:

@@ -33,13 +33,14 @@ STYLES: dict[Role, str] = {
 }
 
 
-def page(display: OutputFlags) -> Page:
-    """Standard output as a page. Output that does not go to a terminal is the same on every machine."""
-    wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+def page(display: OutputFlags, *, file: str = "") -> Page:
+    """Standard output or a file as a page. Output that does not go to a terminal is the same on every machine."""
+    terminal = sys.stdout.isatty() and not file
+    wide = shutil.get_terminal_size().columns if terminal else 0
     return Page(
         width=min(wide or SENTENCE_COLUMNS_MAX, SENTENCE_COLUMNS_MAX),
         fold=wide,
-        ink=ink(display.color, terminal=sys.stdout.isatty()),
+        ink=plain if file else ink(display.color, terminal=terminal),
         quiet=display.quiet,
         verbose=display.verbose,
     )

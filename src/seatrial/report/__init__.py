@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from seatrial.model.result import Result
 from seatrial.report.page import Page
 
 Output = Literal["full", "concise", "json"]
+FORMATS: tuple[Output, ...] = get_args(Output)
+"""Each is the name of its module."""
 
 
 def render(output: Output, result: Result, page: Page) -> str:
