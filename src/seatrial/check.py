@@ -15,6 +15,7 @@ from seatrial.evidence.causes import without_covered
 from seatrial.evidence.compare.engine_differences import Seen, contrasts, not_contrasted
 from seatrial.evidence.compare.engine_outcomes import standings
 from seatrial.evidence.compare.inputs import Side, comparison
+from seatrial.evidence.explained import one_for_all_versions, with_other_versions
 from seatrial.evidence.hidden import with_hidden
 from seatrial.evidence.obstacles import only_new, repairs_of
 from seatrial.evidence.pulumi.dependencies import dependences
@@ -136,7 +137,7 @@ def _judged(seen: list[Seen], line: Callable[[Place], str | None], continued: Se
 def findings(seen: Sequence[Seen], rules: Sequence[Rule]) -> list[Finding]:
     """What these rules find in rehearsals, and the breaches of invariants that they do not explain."""
     reviewed = [_reviewed(one.rehearsal, one.case, rules) for one in seen]
-    return list(_one_for_all_cases(agreed(_findings(_trials(reviewed)))))
+    return one_for_all_versions(list(_one_for_all_cases(agreed(_findings(_trials(reviewed))))))
 
 
 def _played(planned: list[Plan], progress: Callable[[str], None]) -> Iterator[tuple[Case, Rehearsal]]:
@@ -185,7 +186,7 @@ def _unbounded(seen: list[Seen]) -> Iterator[str]:
 def _reviewed(rehearsal: Rehearsal, case: Case, rules: Sequence[Rule]) -> Reviewed:
     found = (finding for rule in rules for finding in rule.check(rehearsal, case))
     named = (replace(finding, case=case.name) for finding in found)
-    return Reviewed(rehearsal, case, without_covered(named, rehearsal, rules))
+    return Reviewed(rehearsal, case, with_other_versions(without_covered(named, rehearsal, rules), rehearsal, case))
 
 
 def _findings(trials: list[list[Reviewed]]) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment, moments
-from seatrial.evidence.secret_data import decoded, is_salted, secret_data
+from seatrial.evidence.secret_data import decoded, is_salted, same_content, secret_data
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
@@ -118,7 +118,9 @@ def _made_up(moment: Moment, earlier: int, event: Event) -> Iterator[str]:
     alike = moment.rehearsal.steps[earlier].action == moment.ended.action
     second = _rendered(moment.release, event.object) if alike else was
     for key in sorted(was.keys() & now.keys()):
-        if was[key] != now[key] and first.get(key) != second.get(key) and not is_salted(now[key]):
+        if same_content(was[key], now[key]) or is_salted(now[key]):
+            continue
+        if first.get(key) != second.get(key):
             yield key
 
 

@@ -33,6 +33,7 @@ which is intended here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from seatrial.evidence.history import newest_resources
@@ -55,6 +56,8 @@ from seatrial.phrases.immutable import (
 from seatrial.phrases.objects import in_kubectl
 
 TEMPLATE = ("spec", "template")
+CHANGING = re.compile(r"-(?:r(?:ev)?)?\d+$|-(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{5,64}(?:-|$)")
+"""A name with the revision of the release, or with a hash: it changes with every revision, or with its content."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -81,7 +84,7 @@ def _next_versions(rehearsal: Rehearsal, case: Case, reported: set[Ref]) -> Iter
         if resource.ref.kind != "Job" or resource.ref in reported or not _stays(resource):
             continue
         labels = version_labels(dig(resource.body, *TEMPLATE, "metadata", "labels"))
-        if labels and not VERSION.search(resource.ref.name):
+        if labels and not (VERSION.search(resource.ref.name) or CHANGING.search(resource.ref.name)):
             yield _next_version(moment, resource, labels)
 
 

@@ -81,7 +81,8 @@ def _fault(moment: Moment, resource: Resource) -> Fault | None:
         return _of_argocd(moment.rehearsal, resource)
     done = any(done_by_helm(moment, resource.ref))
     if hooks.is_hook(resource.body):
-        return _of_a_hook(resource, done=done)
+        in_folder = moment.release is not None and any(crd.ref == resource.ref for crd in moment.release.crds)
+        return _of_a_hook(resource, done=done or in_folder)
     return _of_a_regular_resource(resource) if done else None
 
 

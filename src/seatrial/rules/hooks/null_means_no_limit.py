@@ -25,12 +25,13 @@ A TTL can be set while the Job exists. An hour is enough to read its log.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Ref, dig
+from seatrial.model.resource import dig
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import in_kubectl
 
@@ -40,16 +41,19 @@ LIMITS = {
     "activeDeadlineSeconds": "it may run forever",
 }
 """What happens without the limit."""
+NUMBER = re.compile(r"\d+")
+"""In a name: the revision of the release, or the version of the chart. The template is the same."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    seen: set[tuple[Ref, str]] = set()
+    seen: set[tuple[str, str]] = set()
     for moment in moments(rehearsal, case):
         release = moment.release if moment.ended.action in DEPLOYS and moment.ended.outcome == "ok" else None
         for job in release.resources if release else ():
             for field in _without_value(job):
-                if (job.ref, field) not in seen and moment.live(job.ref) is not None:
-                    seen.add((job.ref, field))
+                one = NUMBER.sub("", str(job.ref)), field
+                if one not in seen and moment.live(job.ref) is not None:
+                    seen.add(one)
                     yield _finding(moment, job, field)
 
 

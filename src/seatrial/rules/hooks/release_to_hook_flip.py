@@ -9,7 +9,8 @@ part of the manifest, so a regular resource that becomes a hook counts as remove
 - deletes the object that its own hook has just created, because the new manifest does not list it.
 
 Helm reports success. The next upgrade has nothing to remove and recreates the object, so deploying again seems to help
-and the failure looks random.
+and the failure looks random. A hook Job that has run, and what only such Jobs need, has done its work by then: that is
+a nuisance, and no finding if the same chart makes it a hook on upgrade only.
 
 Helm reads `helm.sh/resource-policy: keep` from the live object before it deletes it. On the hook manifest in the same
 upgrade it works. Added to the regular resource in an earlier revision it does not, because the hook replaces that
@@ -40,12 +41,16 @@ from collections.abc import Iterator
 from seatrial.evidence.history import GOING
 from seatrial.evidence.hooks.runs import done_by_helm
 from seatrial.evidence.moment import Moment, found, moments
+from seatrial.evidence.rotated import same_input
+from seatrial.graph import users_of
 from seatrial.helm import hooks
-from seatrial.model.finding import Finding, Rule
+from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import consumers_sentence, next_time_sentence, pods_say, users_beyond_hooks
+
+RUNS = ("Job", "Pod")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -58,8 +63,11 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if not _flipped(old.find(resource.ref), resource) or resource.ref not in result.deleted:
                 continue
             events = list(done_by_helm(moment, resource.ref))
-            if events and events[-1].effect in GOING:
-                yield _finding(moment, new, resource, events)
+            if not events or events[-1].effect not in GOING:
+                continue
+            served = _has_served(moment, new, resource.ref, events)
+            if not (served and same_input(old, new)):
+                yield _finding(moment, new, resource, events, served=served)
 
 
 def _flipped(was: Resource | None, resource: Resource) -> bool:
@@ -69,16 +77,28 @@ def _flipped(was: Resource | None, resource: Resource) -> bool:
     return hooks.SUCCEEDED not in hooks.delete_policies(resource.body)
 
 
-def _finding(moment: Moment, new: Release, resource: Resource, events: list[Event]) -> Finding:
+def _has_served(moment: Moment, new: Release, ref: Ref, events: list[Event]) -> bool:
+    """Whether it ran as a hook or for hooks, and nothing that runs after its deletion needs it."""
+    ran_as_hook = any(event.effect == "created" for event in events)
+    if moment.ended.outcome != "ok" or not ran_as_hook or users_beyond_hooks(new, ref):
+        return False
+    users = {edge.user.ref for edge in users_of(new, ref) if edge.user.ref.kind in RUNS}
+    later = (event for event in moment.events() if event.index > events[-1].index and event.effect == "created")
+    return (ref.kind in RUNS or bool(users)) and users.isdisjoint(event.object for event in later)
+
+
+def _finding(moment: Moment, new: Release, resource: Resource, events: list[Event], *, served: bool) -> Finding:
     ref, action = resource.ref, moment.ended.action
+    unused: Damage = "nuisance" if served else "failed-deploy"
     return found(
         RULE,
         moment,
         objects=[ref],
-        damage="outage" if users_beyond_hooks(new, ref) else "failed-deploy",
+        damage="outage" if users_beyond_hooks(new, ref) else unused,
         message=f"{ref} became a hook: the {action} that adds the hook annotation leaves it deleted",
         details=(
             _what_helm_did(events, waits=moment.ended.outcome == "hung"),
+            "Its work was done by then, and nothing that runs later needs it." if served else "",
             consumers_sentence(new, ref, said=pods_say(moment, ref)),
             _why_keep_failed(resource, events),
             _next_time(moment, ref),

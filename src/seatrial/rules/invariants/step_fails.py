@@ -44,8 +44,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.evidence.breaches import certain
-from seatrial.evidence.causes import COMPARES
-from seatrial.evidence.failures import StepFailure, failures, reason_of
+from seatrial.evidence.explained import explains
+from seatrial.evidence.failures import StepFailure, failures
 from seatrial.evidence.moment import found
 from seatrial.model.finding import Damage, Finding, Invariant, Reviewed, hazard
 from seatrial.model.timeline import Event
@@ -106,23 +106,6 @@ def check(trial: Sequence[Reviewed]) -> Iterator[Finding]:
         else:
             group.append(breach)
     yield from map(_finding, alike)
-
-
-def explains(finding: Finding, failure: StepFailure) -> bool:
-    """Whether a finding of the same rehearsal is about this failure."""
-    if finding.rule in COMPARES or finding.damage == "nuisance":
-        return False
-    if not {event.index for event in failure.events}.isdisjoint(finding.evidence):
-        return True
-    about = {*failure.objects, *failure.lacking}
-    evidence = [event for event in failure.moment.rehearsal.timeline if event.index in finding.evidence]
-    if any(event.object in about for event in evidence if event.step == failure.step):
-        return True
-    if any(reason_of(event) in failure.reasons for event in evidence if event.effect == "refused"):
-        return True
-    if finding.step != failure.step:
-        return False
-    return not about.isdisjoint(finding.objects) or (not about and finding.damage == FAILS)
 
 
 def _failed_steps(reviewed: Reviewed) -> Iterator[FailedStep]:

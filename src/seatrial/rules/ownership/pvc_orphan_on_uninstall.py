@@ -13,6 +13,9 @@ The rule covers programs, known by their images, that store the password of thei
 MySQL and MariaDB, MongoDB, etcd, RabbitMQ, Cassandra and some more. Redis, Kafka and MinIO read their password at every
 start and accept the new one.
 
+A random password that no client in the release uses, beside one that stays the same, is not reported: that of a
+superuser, for instance.
+
 ## Example
 ```yaml
 apiVersion: apps/v1
@@ -84,10 +87,20 @@ def _met(moment: Moment, release: Release, owner: Resource) -> Meeting | None:
         was = secret_data(moment.was(need.object))
         now = secret_data(moment.at(later).live(need.object)) if later else _made_up(release, need.object)
         keys = [key for key in sorted(was.keys() & now.keys()) if not need.key or key == need.key]
-        other = tuple(key for key in keys if was[key] != now[key] and is_password(key, was[key]))
+        passwords = [key for key in keys if is_password(key, was[key])]
+        stay = {key for key in was if is_password(key, was[key]) and now.get(key) == was[key]}
+        changed = [key for key in passwords if key not in stay]
+        other = tuple(key for key in changed if _is_used(release, owner, need.object, key, other=bool(stay)))
         if other and moment.live(need.object) is None:
             return Meeting(need.object, other, later)
     return None
+
+
+def _is_used(release: Release, owner: Resource, secret: Ref, key: str, *, other: bool) -> bool:
+    """Whether clients use this password: one of the release does, or there is no `other` password that they may use."""
+    others = (resource for resource in release.resources if resource.ref != owner.ref)
+    keys = {need.key for resource in others for need in needs_of(resource) if need.object == secret}
+    return key in keys or "" in keys or not (keys or other)
 
 
 def _next_install(moment: Moment) -> int | None:

@@ -7,7 +7,8 @@ version then runs on the new data. `--atomic` (`--rollback-on-failure`) does the
 the upgrade fails, after the migration has succeeded.
 
 Only the authors know whether the old version works with that, so this **may** happen. It is reported if a hook Job of
-the upgrade runs an image that the rollback replaces with an older one, and no rollback hook runs.
+the upgrade looks like a migration (by its name or commands), runs an image that the rollback replaces with an older
+one, and no rollback hook runs.
 
 ## Example
 ```yaml
@@ -36,6 +37,7 @@ Expand and contract needs no change of the chart; it takes two releases.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found, moments
@@ -47,6 +49,11 @@ from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import named
 
+MIGRATES = re.compile(
+    r"migrat|schema|\bdb\b|database|upgrade-?db|\bsql\b|alembic|flyway|liquibase|prisma|\bsequelize|\bknex|\brake\b",
+    re.IGNORECASE,
+)
+"""What tells a Job that changes data from one that sends a message or warms a cache."""
 Images = dict[str, str]
 """Image by repository."""
 
@@ -93,8 +100,18 @@ def _hook_jobs(moment: Moment) -> Iterator[tuple[Resource, Event]]:
         if event.actor != "helm" or event.effect != "created" or event.object.kind != "Job" or release is None:
             continue
         job = release.find(event.object)
-        if job is not None and hooks.runs_at(job.body, moment.ended.action):
+        if job is not None and hooks.runs_at(job.body, moment.ended.action) and _changes_data(job):
             yield job, event
+
+
+def _changes_data(job: Resource) -> bool:
+    """Whether a Job migrates something, by its name, its containers or its commands."""
+    spec = dig(job.body, "spec", "template", "spec")
+    containers = [
+        one for one in (*listed(spec, "initContainers"), *listed(spec, "containers")) if isinstance(one, dict)
+    ]
+    words = (str(one.get(field) or "") for one in containers for field in ("name", "command", "args", "image"))
+    return any(MIGRATES.search(word) for word in (job.ref.name, *words))
 
 
 def _images(body: Body) -> Images:

@@ -10,7 +10,8 @@ the other, sees a failure although nothing changed.
 seatrial rehearses the trial a second time, on its own cluster, with the other version: a model of Helm 3 beside the
 built-in Helm 4, or the built-in Helm 4 if `--helm-binary` is a Helm 3. It reports the first step that succeeds with one
 and fails with the other; later steps cannot be compared. It is always a `may`: a chart does not say which version
-deploys it. [The differences](../helm-3-and-4.md), one by one.
+deploys it. If another finding explains the failure, that one also says which version works.
+[The differences](../helm-3-and-4.md), one by one.
 
 ## Example
 ```yaml

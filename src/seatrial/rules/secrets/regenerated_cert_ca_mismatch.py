@@ -38,7 +38,7 @@ from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.history import restarted
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.rotated import same_again
-from seatrial.evidence.secret_data import PEM, decoded, secret_data
+from seatrial.evidence.secret_data import PEM, decoded, same_content, secret_data
 from seatrial.graph import needs_of
 from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
@@ -108,7 +108,7 @@ def _client(config: Body | None, at: tuple[str | int, ...], name: str, ignores: 
 
 def _is_new(client: Client, before: Body | None) -> bool:
     was = next((old.bundle for old in _clients(before) if old.name == client.name), client.bundle)
-    return was != client.bundle
+    return not same_content(was, client.bundle)
 
 
 def _servers(moment: Moment, release: Release, clients: list[Client]) -> Iterator[Server]:
@@ -135,9 +135,12 @@ def _certificates(release: Release, workload: Resource) -> Iterator[Resource]:
 
 def _changed(moment: Moment, secrets: tuple[Resource, ...]) -> list[Ref]:
     """Which of these Secrets the step changed."""
-    return [
-        secret.ref for secret in secrets if secret_data(moment.was(secret.ref)) != secret_data(moment.live(secret.ref))
-    ]
+    return [secret.ref for secret in secrets if _is_other(moment.was(secret.ref), moment.live(secret.ref))]
+
+
+def _is_other(was: Body | None, now: Body | None) -> bool:
+    old, new = secret_data(was), secret_data(now)
+    return old.keys() != new.keys() or not all(same_content(old[key], new[key]) for key in old)
 
 
 def _finding(moment: Moment, release: Release, event: Event, clients: list[Client], server: Server) -> Finding:
