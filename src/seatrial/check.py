@@ -23,6 +23,7 @@ from seatrial.evidence.webhooks.gates import gates
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard, worst_first
+from seatrial.model.fingerprint import fingerprint
 from seatrial.model.release import Case
 from seatrial.model.repair import NO_REPAIRS, Repairs
 from seatrial.model.resource import Place
@@ -185,7 +186,7 @@ def _unbounded(seen: list[Seen]) -> Iterator[str]:
 
 def _reviewed(rehearsal: Rehearsal, case: Case, rules: Sequence[Rule]) -> Reviewed:
     found = (finding for rule in rules for finding in rule.check(rehearsal, case))
-    named = (replace(finding, case=case.name) for finding in found)
+    named = (_identified(finding, case) for finding in found)
     return Reviewed(rehearsal, case, with_other_versions(without_covered(named, rehearsal, rules), rehearsal, case))
 
 
@@ -195,7 +196,11 @@ def _findings(trials: list[list[Reviewed]]) -> Iterator[Finding]:
     yield from (finding for one in reviewed for finding in one.findings)
     for trial in map(_beside(reviewed), trials):
         for invariant in all_invariants():
-            yield from (replace(finding, case=trial[0].case.name) for finding in invariant.check(trial))
+            yield from (_identified(finding, trial[0].case) for finding in invariant.check(trial))
+
+
+def _identified(finding: Finding, case: Case) -> Finding:
+    return replace(finding, case=case.name, fingerprint=fingerprint(finding, case))
 
 
 def _beside(reviewed: list[Reviewed]) -> Callable[[list[Reviewed]], list[Reviewed]]:

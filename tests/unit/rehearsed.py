@@ -63,6 +63,7 @@ FINDING = Finding(
     evidence=(5, 6, 10, 11),
     confirm="helm get hooks web --namespace default",
     schedules=("lazy", "eager"),
+    fingerprint="0f1e2d3c4b5a6978",
 )
 FIXED = replace(FINDING, fix=Fix("keep the object: helm.sh/resource-policy: keep", safe=True, proven=True))
 

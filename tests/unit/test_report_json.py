@@ -29,7 +29,7 @@ def test_a_report_has_exactly_the_keys_of_the_contract() -> None:
         render(result, Page())
         == """\
 {
-  "version": 1,
+  "version": 2,
   "rehearsals": [
     {
       "engine": "helm@4.2.3",
@@ -73,6 +73,7 @@ def test_a_report_has_exactly_the_keys_of_the_contract() -> None:
     {
       "rule": "release-to-hook-flip",
       "code": "ST201",
+      "fingerprint": "0f1e2d3c4b5a6978",
       "certainty": "will",
       "damage": "outage",
       "engines": [
@@ -101,6 +102,45 @@ def test_a_report_has_exactly_the_keys_of_the_contract() -> None:
         "safe": true,
         "proven": true
       },
+      "shown_by": {
+        "engine": "helm@4.2.3",
+        "schedule": "lazy"
+      },
+      "events": [
+        {
+          "index": 5,
+          "step": 1,
+          "actor": "helm",
+          "verb": "delete",
+          "object": "ConfigMap/default/web-config",
+          "effect": "deleted"
+        },
+        {
+          "index": 6,
+          "step": 1,
+          "actor": "helm",
+          "verb": "apply",
+          "object": "ConfigMap/default/web-config",
+          "effect": "created"
+        },
+        {
+          "index": 10,
+          "step": 1,
+          "actor": "kubelet",
+          "verb": "say",
+          "object": "Pod/default/web-5d9c7b",
+          "effect": "said",
+          "message": "MountVolume.SetUp failed for volume \\"config\\" : configmap \\"web-config\\" not found"
+        },
+        {
+          "index": 11,
+          "step": 1,
+          "actor": "helm",
+          "verb": "delete",
+          "object": "ConfigMap/default/web-config",
+          "effect": "deleted"
+        }
+      ],
       "details": [
         "Helm deleted it by the hook's delete policy, made it as a hook, deleted it, because the new manifest no \
 longer lists it. It reported success.",
@@ -132,11 +172,11 @@ longer lists it. It reported success.",
     )
 
 
-def test_later_keys_are_omitted_when_empty() -> None:
+def test_keys_with_a_default_are_omitted_when_empty() -> None:
     bare = replace(FINDING, details=(), confirm="", schedules=(), fix=None)
     report = written(replace(RESULT, findings=(bare,)))
-    contract = "rule code certainty damage engines action objects message locations evidence fix"
-    assert list(report["findings"][0]) == contract.split()
+    contract = "rule code fingerprint certainty damage engines action objects message locations evidence fix"
+    assert list(report["findings"][0]) == [*contract.split(), "shown_by", "events"]
     assert report["findings"][0]["fix"] is None
     case = "ci/ha-values.yaml"
     with_case = replace(
@@ -145,6 +185,22 @@ def test_later_keys_are_omitted_when_empty() -> None:
     assert written(with_case)["findings"][0]["case"] == case
     assert written(with_case)["rehearsals"][0]["case"] == case
     assert written(with_case)["missing_dependencies"] == ["redis"]
+
+
+def test_a_finding_of_a_rehearsal_with_repairs_names_the_repairs() -> None:
+    after = ("Job/default/migrate",)
+    repaired = replace(LAZY, repaired=after)
+    found = replace(FINDING, after=after)
+    report = written(replace(RESULT, findings=(found,), continued=(Played("", repaired),)))
+    jsonschema.validate(report, json.loads(SCHEMA.read_text()))
+    assert report["findings"][0]["shown_by"] == {"engine": "helm@4.2.3", "schedule": "lazy", "after": [*after]}
+    assert [event["index"] for event in report["findings"][0]["events"]] == report["findings"][0]["evidence"]
+
+
+def test_a_finding_without_a_rehearsal_has_no_events() -> None:
+    report = written(replace(RESULT, findings=(FINDING,), played=()))
+    assert (report["findings"][0]["shown_by"], report["findings"][0]["events"]) == (None, [])
+    jsonschema.validate(report, json.loads(SCHEMA.read_text()))
 
 
 def test_non_ascii_text_is_escaped() -> None:

@@ -69,6 +69,8 @@ class Finding(Struct, frozen=True):
     """Obstacles that stop the trial before; it shows once they are repaired."""
     cause: str = ""
     """What sets it apart from another finding of the same rule about the same objects."""
+    fingerprint: str = ""
+    """The same for the same hazard in another revision of the input; only `check` computes it."""
 
 
 class Rule(Struct, frozen=True):

@@ -75,6 +75,8 @@ class Release(Struct, frozen=True, omit_defaults=True, dict=True):
     """Objects of a chart's crds/ folder that an option such as `skipCrds` leaves out."""
     skipped: tuple[str, ...] = ()
     """Files of its folder that contain no Kubernetes object."""
+    chart: str = ""
+    """The name of its chart, as in Chart.yaml."""
 
     def find(self, ref: Ref) -> Resource | None:
         return next(chain(self.named(ref), (crd for crd in self.crds if crd.ref == ref)), None)

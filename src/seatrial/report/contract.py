@@ -1,9 +1,10 @@
 """The types of the JSON report: the contract. docs/output.schema.json is generated from them.
 
-Every key is always present, in this order, except those that were added later (`case`, `details`, `confirm`,
-`schedules`, `warnings`, `again`, `operations`, `missing_dependencies`, `differences`, `contrasts`, `consumers`,
-`notes`, `dependencies`, `standings`, `gates`, `comparison`, `not_rehearsed`): they come last and are omitted when
-empty. Within one version keys are added, never removed or given another meaning.
+A key without a default is always present; a key with a default is omitted when it has that value. Keys are in the order
+of these types. Within one version keys and values are added, never removed or given another meaning.
+
+Version 2 added the certainty `likely`, and for each finding its `fingerprint`, the `events` that prove it and the
+rehearsal that they are from (`shown_by`).
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from msgspec import Meta, Struct
 from seatrial.model.finding import Certainty, Damage
 from seatrial.model.resource import Sure
 from seatrial.model.result import Act, Presence, Readiness, Required, Served, Then, Verdict
-from seatrial.model.timeline import OperationPhase, Outcome, Schedule
+from seatrial.model.timeline import Effect, OperationPhase, Outcome, Schedule
 
-VERSION = 1
+VERSION = 2
 
 Object = Annotated[str, Meta(description="`Kind/namespace/name`, or `Kind/name` when cluster-scoped.")]
 
@@ -93,11 +94,41 @@ class JsonFix(Struct, frozen=True):
     proven: bool
 
 
+class JsonShownBy(Struct, frozen=True, omit_defaults=True):
+    """The rehearsal that shows a finding."""
+
+    engine: str
+    schedule: Schedule
+    case: str = ""
+    after: Annotated[list[str], Meta(description="Obstacles that it assumes to be repaired.")] = []
+
+
+class JsonEvent(Struct, frozen=True, omit_defaults=True):
+    """One request of a client, or one action of a controller."""
+
+    index: Annotated[int, Meta(description="Its place in the timeline of the rehearsal.")]
+    step: Annotated[int, Meta(description="From 0; -1 before the first step.")]
+    actor: Annotated[str, Meta(description="An engine (`helm`), a controller, `kubelet`, or `user`.")]
+    verb: str
+    object: Object
+    effect: Annotated[
+        Effect, Meta(description="`deleting`: it has a deletionTimestamp and remains because of finalizers.")
+    ]
+    message: Annotated[str, Meta(description="The exact error of the API server, or what a controller says.")] = ""
+
+
 class JsonHazard(Struct, frozen=True, omit_defaults=True):
     """One finding: which objects, at which step, why, and the place to change."""
 
     rule: str
     code: str
+    fingerprint: Annotated[
+        str,
+        Meta(
+            description="The same for the same hazard in another revision of the input: of the rule, the file and the "
+            "objects, not of lines, certainty, engines or wording."
+        ),
+    ]
     certainty: Annotated[
         Certainty,
         Meta(
@@ -112,9 +143,11 @@ class JsonHazard(Struct, frozen=True, omit_defaults=True):
     message: str
     locations: list[JsonLocation]
     evidence: Annotated[
-        list[int], Meta(description="Indices of events in the first rehearsal of the first engine that shows it.")
+        list[int], Meta(description="Indices of the events that prove it, in the timeline of `shown_by`.")
     ]
     fix: JsonFix | None
+    shown_by: Annotated[JsonShownBy | None, Meta(description="The rehearsal that `evidence` and `events` are about.")]
+    events: Annotated[list[JsonEvent], Meta(description="The events that `evidence` lists.")]
     details: list[str] = []
     confirm: Annotated[str, Meta(description="A command that shows it on a real cluster.")] = ""
     schedules: list[str] = []

@@ -10,8 +10,8 @@ import msgspec
 
 from seatrial.model.finding import Finding, Fix
 from seatrial.model.resource import Place, Ref
-from seatrial.model.result import Change, Comparison, Dependence, Difference, Gate, Judged, Result, Standing
-from seatrial.model.timeline import Operation, Rehearsal, StepResult
+from seatrial.model.result import Change, Comparison, Dependence, Difference, Gate, Judged, Played, Result, Standing
+from seatrial.model.timeline import Event, Operation, Rehearsal, StepResult
 from seatrial.report.contract import (
     VERSION,
     JsonAbout,
@@ -22,6 +22,7 @@ from seatrial.report.contract import (
     JsonDifference,
     JsonEdge,
     JsonEnding,
+    JsonEvent,
     JsonFix,
     JsonGate,
     JsonHazard,
@@ -32,6 +33,7 @@ from seatrial.report.contract import (
     JsonPlayed,
     JsonPrerequisite,
     JsonRequirement,
+    JsonShownBy,
     JsonStanding,
     JsonState,
     JsonStep,
@@ -41,13 +43,14 @@ from seatrial.report.contract import (
     Report,
 )
 from seatrial.report.page import Page
+from seatrial.report.proof import Proof, proof_of
 
 
 def render(result: Result, page: Page) -> str:
     report = Report(
         version=VERSION,
         rehearsals=[_played(one.rehearsal, case=one.case) for one in result.played],
-        findings=[_hazard(finding) for finding in result.findings],
+        findings=[_hazard(finding, proof_of(finding, result)) for finding in result.findings],
         prerequisites=[JsonPrerequisite(one.object, one.why) for one in result.prerequisites],
         not_modelled=list(result.not_modelled),
         summary=JsonSummary(result.objects, len(result.played), len(result.findings)),
@@ -111,10 +114,11 @@ def _operation(operation: Operation) -> JsonOperation:
     )
 
 
-def _hazard(finding: Finding) -> JsonHazard:
+def _hazard(finding: Finding, proof: Proof | None) -> JsonHazard:
     return JsonHazard(
         rule=finding.rule,
         code=finding.code,
+        fingerprint=finding.fingerprint,
         certainty=finding.certainty,
         damage=finding.damage,
         engines=[*map(str, finding.engines)],
@@ -124,6 +128,8 @@ def _hazard(finding: Finding) -> JsonHazard:
         locations=[_location(place) for place in finding.places],
         evidence=list(finding.evidence),
         fix=_fix(finding.fix),
+        shown_by=_shown_by(proof.played) if proof else None,
+        events=[_event(event) for event in proof.events] if proof else [],
         details=list(finding.details),
         confirm=finding.confirm,
         schedules=list(finding.schedules),
@@ -131,6 +137,15 @@ def _hazard(finding: Finding) -> JsonHazard:
         after=list(finding.after),
         removal=finding.removal,
     )
+
+
+def _shown_by(played: Played) -> JsonShownBy:
+    rehearsal = played.rehearsal
+    return JsonShownBy(str(rehearsal.engine), rehearsal.schedule, played.case, list(rehearsal.repaired))
+
+
+def _event(event: Event) -> JsonEvent:
+    return JsonEvent(event.index, event.step, event.actor, event.verb, str(event.object), event.effect, event.message)
 
 
 def _difference(found: Difference) -> JsonDifference:

@@ -110,6 +110,7 @@ def render(
         ),
         values=values,
         vanished=tuple(vanished(chart, rendered.texts, values)),
+        chart=chart.name,
     )
 
 
