@@ -86,7 +86,9 @@ class Here:
         return version
 
     def soon(self, ask: Callable[[], Found], seconds: float = PATIENCE_SECONDS) -> Found:
-        """The first true result, or the last one: the embedded cluster is queried once."""
+        """The first true result, or the last one: the embedded cluster comes to rest first."""
+        if self._cluster is not None:
+            self._cluster.settle()
         until = time.monotonic() + (seconds if self.is_real else 0)
         while not (found := ask()) and time.monotonic() < until:
             time.sleep(0.1)

@@ -139,10 +139,10 @@ class Cluster:
         """
         awaited = tuple(targets)
         with self.lock:
-            if self.schedule == "eager":
+            if self.schedule == "eager" and self.controllers.idle:
                 return
             self.recorder.fence()
-            if self.schedule == "ordinary":
+            if self.schedule in ("eager", "ordinary"):
                 self._pass_seconds(awaited)
                 return
             self.controllers.run_for(awaited)
@@ -249,7 +249,7 @@ class Cluster:
         if self.warnings:
             reply = replace(reply, warnings=(*reply.warnings, *self.warnings))
         if self.schedule == "eager":
-            self.controllers.run()
+            self.controllers.run_at_once()
         elif self.schedule == "ordinary":
             self.controllers.run_quick()
         elif self.schedule == "seeded":

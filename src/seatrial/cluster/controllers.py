@@ -128,6 +128,11 @@ class Controllers:
         while self._queue and not self.gave_up:
             self._round(lambda ref: True)
 
+    def run_at_once(self) -> None:
+        """Run the controllers that do not let seconds pass, until none of them is queued."""
+        while self._round(lambda ref: not self._is_late(ref)) and not self.gave_up:
+            pass
+
     def run_quick(self) -> None:
         """Run the controllers that need milliseconds, until none of them is queued."""
         while self._fresh and not self.gave_up:
@@ -143,8 +148,8 @@ class Controllers:
 
     def run_some(self, dice: random.Random) -> None:
         """Run randomly chosen controllers, and stop at random."""
-        while self._queue and dice.random() < 0.7 and self._may_move():
-            self._move(dice.choice(sorted(self._queue)))
+        while (queued := self._punctual()) and dice.random() < 0.7 and self._may_move():
+            self._move(dice.choice(queued))
 
     def run_for(self, targets: Iterable[Ref]) -> None:
         """Run only the controllers of `targets`, of what they own and of what they need, until none is queued."""
@@ -200,6 +205,13 @@ class Controllers:
     def _enqueue(self, ref: Ref, cause: int | None) -> None:
         self._queue.setdefault(ref, cause)
         self._fresh.add(ref)
+
+    def _punctual(self) -> list[Ref]:
+        return [ref for ref in sorted(self._queue) if not self._is_late(ref)]
+
+    def _is_late(self, ref: Ref) -> bool:
+        kind, body = self._kinds.get((ref.group, ref.kind)), self._store.get(ref)
+        return kind is not None and body is not None and kind.late(body)
 
     def _is_quick(self, ref: Ref) -> bool:
         kind, body = self._kinds.get((ref.group, ref.kind)), self._store.get(ref)

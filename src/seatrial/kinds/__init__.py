@@ -232,6 +232,8 @@ class Kind(Struct, frozen=True):
     quick: Callable[[Body], bool] = never
     """Whether its controller needs milliseconds for this object as it is now: what the control plane does by itself.
     Others need a node, an image, an operator, a volume or a certificate, and so seconds."""
+    late: Callable[[Body], bool] = never
+    """Whether its controller lets seconds pass before it acts, on every cluster: not before a client waits."""
     produces: Callable[[Body], Iterator[Ref]] = _produces_nothing
     """The objects it leads to by name, while its controller runs: an ExternalSecret leads to a Secret."""
     immutable: ImmutableFields | None = None

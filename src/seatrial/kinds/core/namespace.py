@@ -1,6 +1,7 @@
-"""Namespace: gets a ServiceAccount and the root CA ConfigMap. Deleting it deletes all its content.
+"""Namespace: gets a ServiceAccount and the root CA ConfigMap. Deleting it deletes all its content, not at once.
 
-Conditions from pkg/controller/namespace/deletion of Kubernetes 1.34.
+Conditions from pkg/controller/namespace/deletion of Kubernetes 1.34. Its controller waits 5 seconds before it deletes
+anything (`namespaceDeletionGracePeriod` in namespace_controller.go).
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Create, Delete, Kind, Status, Update, World, always
+from seatrial.kinds import Acts, Create, Delete, Kind, Status, Update, World
 from seatrial.kinds.core import conditions
 from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating, with_metadata
 from seatrial.kinds.tables.catalogue import plural_of
@@ -51,7 +52,8 @@ def behave(namespace: Body, world: World) -> Acts:
 
 
 def default(namespace: Body) -> Body:
-    spec = {"finalizers": [FINALIZER], **(namespace.get("spec") or {})}
+    new = {} if is_terminating(namespace) else {"finalizers": [FINALIZER]}
+    spec = {**new, **(namespace.get("spec") or {})}
     labels = {**labels_of(namespace), NAME_LABEL: name_of(namespace)}
     status = {"phase": "Active", **(namespace.get("status") or {})}
     return {**with_metadata(namespace, labels=labels), "spec": spec, "status": status}
@@ -63,6 +65,15 @@ def deleting(namespace: Body) -> Body:
 
 def ready(namespace: Body) -> bool:
     return not is_terminating(namespace)
+
+
+def has_content_deleted_later(namespace: Body) -> bool:
+    """Whether the controller lets its grace period pass before it deletes the content."""
+    return is_terminating(namespace) and FINALIZER in listed(namespace, "spec", "finalizers")
+
+
+def is_quick(namespace: Body) -> bool:
+    return not has_content_deleted_later(namespace)
 
 
 def _content_of_every_namespace(name: str) -> Iterator[Body]:
@@ -156,7 +167,8 @@ KINDS = (
         "Namespace",
         actor="namespace-controller",
         behave=behave,
-        quick=always,
+        quick=is_quick,
+        late=has_content_deleted_later,
         default=default,
         deleting=deleting,
         ready=ready,
