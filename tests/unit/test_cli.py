@@ -109,9 +109,19 @@ def test_help_lists_the_commands_without_loading_helm(capsys: Capture) -> None:
             "--fail-on wil: 'wil' is not a certainty or a damage level; did you mean will?",
         ),
         (["serve", "--port", "x"], 'invalid value for --port: unable to convert "x" into int'),
-        (["explain", "a", "b"], "unexpected argument: b"),
-        (["explain", "release-to-hook"], "explain release-to-hook: no such rule; did you mean release-to-hook-flip?"),
-        (["explain", "quite-another"], "explain quite-another: no such rule; seatrial explain lists all rules"),
+        (
+            ["explain", "release-to-hook"],
+            "explain release-to-hook: no such rule; did you mean release-to-hook-flip?",
+        ),
+        (
+            ["explain", "quite-another"],
+            "explain quite-another: no such rule; seatrial explain lists all rules",
+        ),
+        (
+            ["explain", "ST101", "quite-another"],
+            "explain quite-another: no such rule; seatrial explain lists all rules",
+        ),
+        (["explain", "--engin", "x"], "unknown flag --engin; did you mean --engine?"),
     ],
 )
 def test_wrong_arguments_are_one_sentence_and_exit_code_2(capsys: Capture, arguments: list[str], said: str) -> None:

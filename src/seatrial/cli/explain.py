@@ -1,42 +1,110 @@
-"""`seatrial explain`: the page of a rule, found by name or code."""
+"""`seatrial explain`: a rule, or a pasted error text."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
-from seatrial.cli.flags import ColorFlag, OutputFlags
-from seatrial.model.errors import CannotContinue
+from seatrial.cli.flags import OUTPUT, ColorFlag, OutputFlags, flag, refuse_flags
+from seatrial.model.errors import CannotContinue, NothingToCheck
+
+if TYPE_CHECKING:
+    from seatrial.explain.diagnosis import Diagnosis
+    from seatrial.explain.topics import Topic
+
+ERROR_TEXT = Group("Error text", sort_key=1)
+TOPICS = (
+    "Names or codes of rules, an error text, a file with one, or - for standard input. Part of a name, such as "
+    "webhook, lists the matching rules."
+)
+JSON_VERSION = 1
 
 
 def explain(
-    rule: Annotated[
-        str, Parameter(help="Name or code of a rule. Part of a name, such as flux, lists the matching rules.")
-    ] = "",
-    /,
-    *,
+    *topics: Annotated[str, Parameter(allow_leading_hyphen=True, help=TOPICS, show_default=False)],
+    engine: Annotated[str, flag("--engine", group=ERROR_TEXT, value="NAME")] = "",
+    step: Annotated[str, flag("--step", group=ERROR_TEXT, value="NAME")] = "",
+    output: Annotated[Literal["full", "json"], flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
+    verbose: Annotated[bool, flag("--verbose", "-v", group=OUTPUT)] = False,
     color: ColorFlag = "auto",
 ) -> int:
-    """Explain a rule: what happens, an example, and the fix. Without a rule, list all rules."""
-    from seatrial.cli import terminal
-    from seatrial.report import rulepage
-    from seatrial.rules import all_explained, page
+    """Explain a rule or an error text. Without an argument, list all rules.
 
-    sheet = terminal.page(OutputFlags(color=color))
-    if not rule:
-        terminal.write(rulepage.render_list([(one, page(one)) for one in all_explained()], sheet))
+    A rule: what happens, an example, and the fix. An error text of Helm, Argo CD, Flux, Pulumi, kubectl or a pod: the
+    phase, the likely causes in order, the command that decides between them, and the check that reproduces it.
+
+      helm upgrade shop ./chart 2>&1 | seatrial explain -
+
+    Exit codes: 0 explained, 2 no such name, 3 no known error in the text.
+
+    Parameters
+    ----------
+    engine
+        Engine that printed the error text, if the text does not show it.
+    step
+        Step that printed it: install, upgrade, rollback or uninstall.
+    output
+        full is for people, json for programs.
+    verbose
+        Print everything in full.
+    """
+    from seatrial.cli import terminal
+    from seatrial.explain import errorpage
+    from seatrial.explain.diagnosis import diagnose
+    from seatrial.explain.topics import all_rules_listed, find, render
+
+    refuse_flags("explain", topics)
+    page = terminal.page(OutputFlags(verbose=verbose, color=color))
+    text = _file_text(topics)
+    found = [find(topic, part=len(topics) == 1) for topic in topics] if text is None else [None]
+    if all(found):
+        named: list[Topic] = [one for one in found if one] or [all_rules_listed()]
+        full = "\n".join(render(one, page) for one in named)
+        terminal.write(_json(named) if output == "json" else full)
         return 0
-    names = {name.lower(): one for one in all_explained() for name in (one.name, one.code)}
-    found = names.get(rule.lower())
-    named = [one for one in all_explained() if rule.lower() in one.name]
-    if found is None and len(named) > 1:
-        terminal.write(rulepage.render_list([(one, page(one)) for one in named], sheet))
-        return 0
-    if found is None:
-        close = get_close_matches(rule.lower(), names, n=1)
-        meant = f"did you mean {names[close[0]].name}?" if close else "seatrial explain lists all rules"
-        raise CannotContinue(f"explain {rule}: no such rule; {meant}")
-    terminal.write(rulepage.render(found, page(found), sheet))
+    diagnosed = diagnose(" ".join(topics) if text is None else text, engine, step)
+    if diagnosed is None:
+        raise _unknown(topics, text)
+    terminal.write(_json([diagnosed]) if output == "json" else errorpage.render(diagnosed, page))
     return 0
+
+
+def _file_text(topics: Sequence[str]) -> str | None:
+    """The text in a file or on standard input, if that is what the argument names."""
+    from seatrial.sources.files import STDIN, read_bytes
+
+    if len(topics) != 1 or not (topics[0] == STDIN or _is_file(topics[0])):
+        return None
+    return read_bytes(topics[0], "read the error text").decode(errors="replace")
+
+
+def _is_file(topic: str) -> bool:
+    try:
+        return "\n" not in topic and Path(topic).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _unknown(topics: Sequence[str], text: str | None) -> CannotContinue | NothingToCheck:
+    from seatrial.explain.diagnosis import nearest
+    from seatrial.explain.topics import find, suggestion
+
+    if text is None and all(len(topic.split()) == 1 for topic in topics):
+        unknown = [topic for topic in topics if not find(topic, part=False)]
+        if len(topics) == 1 or len(unknown) < len(topics):
+            name, close = unknown[0], suggestion(unknown[0])
+            meant = f"did you mean {close}?" if close else "seatrial explain lists all rules"
+            return CannotContinue(f"explain {name}: no such rule; {meant}")
+    known = "".join(f"\n  {one}" for one in nearest(" ".join(topics) if text is None else text))
+    alike = f"; similar texts that are known:{known}" if known else ""
+    return NothingToCheck(f"explain: no known error in this text{alike}")
+
+
+def _json(explained: Sequence[Topic | Diagnosis]) -> str:
+    import msgspec
+
+    document = {"version": JSON_VERSION, "explained": explained}
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

@@ -122,7 +122,7 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
     from seatrial.plan.plans import CheckOptions
     from seatrial.sources.charts.values import ValueFlags
 
-    _refuse_flags(verb, inputs)
+    refuse_flags(verb, inputs)
     if not inputs:
         given = "a chart, a file or folder of manifests, a Pulumi program, a trial file, or - for standard input"
         raise CannotContinue(f"{verb} needs an input: {given}")
@@ -155,7 +155,7 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
     )
 
 
-def _refuse_flags(verb: str, inputs: Iterable[str]) -> None:
+def refuse_flags(verb: str, inputs: Iterable[str]) -> None:
     """Refuse unknown flags: `-` is an input, any other input that begins with a dash is a mistyped flag."""
     unknown = next((text for text in inputs if text.startswith("-") and text != "-"), None)
     if unknown is None:
