@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
@@ -17,7 +17,7 @@ from seatrial.evidence.compare.engine_outcomes import standings
 from seatrial.evidence.compare.inputs import Side, comparison
 from seatrial.evidence.explained import one_for_all_versions, with_other_versions
 from seatrial.evidence.hidden import with_hidden
-from seatrial.evidence.obstacles import only_new, repairs_of
+from seatrial.evidence.obstacles import only_new, repairs_of, stopped
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.model.engine import EngineId
@@ -25,7 +25,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard, worst_first
 from seatrial.model.fingerprint import fingerprint
 from seatrial.model.release import Case
-from seatrial.model.repair import NO_REPAIRS, Repairs
+from seatrial.model.repair import Repairs
 from seatrial.model.resource import Place
 from seatrial.model.result import Difference, Played, Result
 from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
@@ -43,6 +43,8 @@ OF_WHAT_REALLY_HAPPENS = ("object-lost", "not-as-written", "others-touched", "no
 """Invariants that no rule explains are not reported of a rehearsal with repairs: a repair breaches them as well."""
 REPAIRS_MAX = 10
 """How often a trial is rehearsed again as if what stops it were repaired."""
+ROUNDS_MAX = 20
+"""How often all trials of a check are."""
 
 
 def check(options: CheckOptions, progress: Callable[[str], None] = lambda said: None) -> Result:
@@ -68,7 +70,7 @@ def check_stored(paths: Sequence[str]) -> Result:
         return next((text for one in found if (text := one.excerpt(place)) is not None), None)
 
     seen = [Seen(one.rehearsal, one.case) for one in found]
-    result = _judged(seen, line)
+    result = _judged(seen, findings(seen, all_rules()), line)
     return replace(result, notes=tuple(sorted({*result.notes, *_unbounded(seen)})))
 
 
@@ -101,60 +103,102 @@ def _on_disk(options: CheckOptions, kind: InputKind) -> Iterator[CheckOptions]:
 
 
 def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked:
-    planned = list(plans(options))
-    seen = [Seen(rehearsal, case) for case, rehearsal in _played(planned, progress)]
-    return _Checked(seen, _judged(seen, line_at, list(_continued(planned, seen, progress))))
-
-
-def _continued(planned: list[Plan], seen: list[Seen], progress: Callable[[str], None]) -> Iterator[list[Seen]]:
-    """The same trials again and again, each time as if what stopped them were repaired, until nothing new does."""
-    for _ in range(REPAIRS_MAX):
-        stopped = [replace(plan, repairs=plan.repairs | _repairs(plan, seen)) for plan in planned]
-        planned = [after for before, after in zip(planned, stopped, strict=True) if after.repairs != before.repairs]
-        if not planned:
-            return
-        seen = [Seen(rehearsal, case) for case, rehearsal in _played(planned, progress)]
-        yield seen
-
-
-def _repairs(plan: Plan, seen: list[Seen]) -> Repairs:
-    found = (repairs_of(one.rehearsal, one.case) for one in seen if one.case is plan.case)
-    return reduce(or_, found, NO_REPAIRS)
-
-
-def _judged(seen: list[Seen], line: Callable[[Place], str | None], continued: Sequence[list[Seen]] = ()) -> Result:
-    """What rules and invariants say about rehearsals; `line` reads the line at a place."""
+    trials = list(_played(list(plans(options)), progress))
+    seen = [one for trial in trials for one in trial.seen]
     found = findings(seen, all_rules())
-    for rehearsed in continued:
-        explained = (
-            finding for finding in findings(rehearsed, all_rules()) if finding.rule not in OF_WHAT_REALLY_HAPPENS
-        )
-        found += only_new(explained, found, rehearsed)
+    continued: list[Seen] = []
+    for rehearsed, more in _continued(trials, found, progress):
+        continued.extend(rehearsed)
+        found.extend(more)
+    return _Checked(seen, _judged(seen, found, line_at, continued))
+
+
+class _Trial(Struct, frozen=True):
+    """A plan, its rehearsals, and what Helm requested in them."""
+
+    plan: Plan
+    seen: list[Seen]
+    heard: Heard
+
+
+def _continued(
+    trials: list[_Trial], known: list[Finding], progress: Callable[[str], None]
+) -> Iterator[tuple[list[Seen], list[Finding]]]:
+    """The same trials again and again, each time as if what stopped them were repaired, until nothing new does.
+
+    A trial that is stopped by what stopped an earlier one with the same engine goes on from where that one ended.
+    """
+    ended: list[tuple[EngineId, Repairs]] = []
+    left = ROUNDS_MAX
+    for trial in trials:
+        plan, seen, heard = trial.plan, trial.seen, trial.heard
+        for _ in range(min(REPAIRS_MAX, left)):
+            repairs = reduce(or_, (repairs_of(one.rehearsal, one.case) for one in seen), plan.repairs)
+            alike = (other for engine, other in ended if engine == plan.engine and other.shares(repairs))
+            repairs = reduce(or_, alike, repairs)
+            if repairs == plan.repairs:
+                break
+            left -= 1
+            plan = replace(plan, repairs=repairs)
+            heard = heard.without({step for one in seen for step in stopped(one.rehearsal, one.case)})
+            seen, found = _as_if_repaired(plan, heard, known, progress)
+            yield seen, found
+        ended.append((plan.engine, plan.repairs))
+
+
+def _as_if_repaired(
+    plan: Plan, heard: Heard, known: list[Finding], progress: Callable[[str], None]
+) -> tuple[list[Seen], list[Finding]]:
+    """A trial with repairs on an ordinary cluster, and what it shows.
+
+    On a slow and on a fast one only if it must be known whether that happens there as well.
+    """
+    seen = [Seen(_rehearsed(plan, ORDINARY, heard, progress), plan.case)]
+    found = _only_new(seen, known)
+    others = tuple(schedule for schedule in SCHEDULES if schedule != ORDINARY)
+    if all(finding.certainty != "will" or finding.timeless for finding in found):
+        return seen, [replace(finding, hidden=others) for finding in found]
+    seen += [Seen(_rehearsed(plan, schedule, heard, progress), plan.case) for schedule in others]
+    return seen, _only_new(seen, known)
+
+
+def _only_new(seen: list[Seen], known: list[Finding]) -> list[Finding]:
+    found = findings(seen, all_rules(), {one.rehearsal.schedule for one in seen})
+    return list(only_new((one for one in found if one.rule not in OF_WHAT_REALLY_HAPPENS), known, seen))
+
+
+def _judged(
+    seen: list[Seen], found: list[Finding], line: Callable[[Place], str | None], continued: Sequence[Seen] = ()
+) -> Result:
+    """The result of rehearsals with what rules and invariants found; `line` reads the line at a place."""
     result = _result(seen, tuple(map(_placed, sorted(found, key=worst_first))), line)
-    played = (Played(one.case.name, one.rehearsal) for rehearsed in continued for one in rehearsed)
-    return replace(result, continued=tuple(played))
+    return replace(result, continued=tuple(Played(one.case.name, one.rehearsal) for one in continued))
 
 
-def findings(seen: Sequence[Seen], rules: Sequence[Rule]) -> list[Finding]:
-    """What these rules find in rehearsals, and the breaches of invariants that they do not explain."""
+def findings(seen: Sequence[Seen], rules: Sequence[Rule], schedules: Collection[str] = SCHEDULES) -> list[Finding]:
+    """What these rules find in rehearsals, and the breaches of invariants that they do not explain.
+
+    What all `schedules` show is certain.
+    """
     reviewed = [_reviewed(one.rehearsal, one.case, rules) for one in seen]
-    return one_for_all_versions(list(_one_for_all_cases(agreed(_findings(_trials(reviewed))))))
+    return one_for_all_versions(list(_one_for_all_cases(agreed(_findings(_trials(reviewed)), schedules))))
 
 
-def _played(planned: list[Plan], progress: Callable[[str], None]) -> Iterator[tuple[Case, Rehearsal]]:
-    """Every rehearsal, in order; several cases at a time, since half of the time the client sleeps."""
+def _played(planned: list[Plan], progress: Callable[[str], None]) -> Iterator[_Trial]:
+    """Every plan rehearsed, in order; several at a time, since half of the time the client sleeps."""
 
-    def play(plan: Plan) -> list[Rehearsal]:
+    def play(plan: Plan) -> _Trial:
         heard = Heard()
-        rehearsals = []
-        for schedule in SCHEDULES:
-            progress(f"rehearse {plan.case.name or 'the release'} with {plan.engine.name}, {schedule}")
-            rehearsals.append(_compared(rehearse(plan, schedule, heard=heard), plan))
-        return rehearsals
+        rehearsals = [_compared(_rehearsed(plan, schedule, heard, progress), plan) for schedule in SCHEDULES]
+        return _Trial(plan, [Seen(rehearsal, plan.case) for rehearsal in rehearsals], heard)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="rehearsal") as pool:
-        for plan, rehearsals in zip(planned, pool.map(play, planned), strict=True):
-            yield from ((plan.case, rehearsal) for rehearsal in rehearsals)
+        yield from pool.map(play, planned)
+
+
+def _rehearsed(plan: Plan, schedule: Schedule, heard: Heard, progress: Callable[[str], None]) -> Rehearsal:
+    progress(f"rehearse {plan.case.name or 'the release'} with {plan.engine.name}, {schedule}")
+    return rehearse(plan, schedule, heard=heard)
 
 
 def _compared(rehearsal: Rehearsal, plan: Plan) -> Rehearsal:

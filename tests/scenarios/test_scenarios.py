@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from seatrial.evidence.causes import overlaps
 from seatrial.evidence.compare.engine_differences import Seen
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.result import Result
-from seatrial.model.timeline import Rehearsal
+from seatrial.model.timeline import SCHEDULES, Rehearsal
 from seatrial.plan.plans import CheckOptions
 from seatrial.report import concise, timeline
 from seatrial.report.page import Page
@@ -93,8 +93,10 @@ class Stage:
         self.results.append(self._check(options, progress))
         return self.results[-1]
 
-    def findings(self, seen: Sequence[Seen], rules: Sequence[Rule]) -> list[Finding]:
-        together = self._findings(seen, rules)
+    def findings(
+        self, seen: Sequence[Seen], rules: Sequence[Rule], schedules: Collection[str] = SCHEDULES
+    ) -> list[Finding]:
+        together = self._findings(seen, rules, schedules)
         if not any(one.rehearsal.repaired for one in seen):
             self.judged.append(Judged(together, self._findings(seen, ())))
         return together

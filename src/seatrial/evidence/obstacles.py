@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
 
 from msgspec.structs import replace
 
@@ -24,16 +26,23 @@ CARRIERS = ("argoproj.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.i
 
 
 def repairs_of(rehearsal: Rehearsal, case: Case) -> Repairs:
-    """The repairs of every step that fails or hangs by itself, and not because an earlier one did.
+    """The repairs of every step that is stopped."""
+    return reduce(or_, (_repairs(one, rehearsal.steps[one.step]) for one in _stopped(rehearsal, case)), NO_REPAIRS)
+
+
+def stopped(rehearsal: Rehearsal, case: Case) -> Iterator[int]:
+    """The steps that obstacles stop."""
+    return (failure.step for failure in _stopped(rehearsal, case))
+
+
+def _stopped(rehearsal: Rehearsal, case: Case) -> Iterator[StepFailure]:
+    """Every step that fails or hangs by itself, and not because an earlier one did.
 
     A removal that stops hides nothing.
     """
-    found = NO_REPAIRS
     for failure in failures(rehearsal, case):
-        step = rehearsal.steps[failure.step]
-        if failure.follows is None and step.role != "remove":
-            found = found | _repairs(failure, step)
-    return found
+        if failure.follows is None and rehearsal.steps[failure.step].role != "remove":
+            yield failure
 
 
 def only_new(found: Iterable[Finding], known: Sequence[Finding], seen: Sequence[Seen]) -> Iterator[Finding]:

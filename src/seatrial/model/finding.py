@@ -62,7 +62,7 @@ class Finding(Struct, frozen=True):
     timeless: bool = False
     """Whether it does not depend on the speed of the cluster: an invalid object, a version that is not served."""
     hidden: tuple[str, ...] = ()
-    """The schedules under which the trial stopped before it could show. Only of what is timeless."""
+    """The schedules that cannot show it: the trial stopped before, or was not rehearsed. Only of what is timeless."""
     step: int = 0
     """The step of the trial that it is about, from 0."""
     after: tuple[str, ...] = ()

@@ -29,6 +29,10 @@ class Repairs(Struct, frozen=True, omit_defaults=True):
     def __bool__(self) -> bool:
         return bool(self.names)
 
+    def shares(self, other: Repairs) -> bool:
+        """Whether both repair the same obstacle."""
+        return not set(self.names).isdisjoint(other.names)
+
     def __or__(self, other: Repairs) -> Repairs:
         return Repairs(
             _joined(self.objects, other.objects),

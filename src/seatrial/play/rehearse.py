@@ -61,6 +61,13 @@ class Heard:
         self.acts: dict[Place, list[Recorded]] = {}
         self.bodies: dict[bytes, bytes] = {}
 
+    def without(self, steps: set[int]) -> Heard:
+        """The same without these steps, in which other answers are expected now."""
+        kept = Heard()
+        kept.acts = {place: list(acts) for place, acts in self.acts.items() if place[0] not in steps}
+        kept.bodies = self.bodies
+        return kept
+
 
 class _Replays:
     """What one rehearsal may still replay. What differed once is not tried again."""
@@ -228,7 +235,7 @@ def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
     ended = _killed(stage, index, planned) if step.kill else _run(stage, index, planned)
     if step.settle:
         cluster.settle()
-    again = _again(stage, index, planned) if ended.outcome == "failed" and not step.kill else None
+    again = _again(stage, index, planned) if _is_unserved(ended) and not step.kill else None
     after = _people_wrote(cluster)
     gone = {ref for ref in before if ref not in after}
     expected = engine.expected(planned, ended) if ended.outcome == "ok" and planned.release else ()
@@ -282,6 +289,11 @@ def _again(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Outcome | No
     outcome = _run(stage, index, planned).outcome
     cluster.settle()
     return outcome
+
+
+def _is_unserved(ended: Ended) -> bool:
+    """Whether a step failed because of a kind that was not served: what else stops an install stops it again."""
+    return ended.outcome == "failed" and any(fault.of == "unserved" for fault in ended.failure.faults)
 
 
 def _killed(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:

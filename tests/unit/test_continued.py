@@ -1,0 +1,58 @@
+"""What a check rehearses again as if obstacles were repaired, and what it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from seatrial.check import check
+from seatrial.model.result import Result
+from seatrial.plan.plans import CheckOptions
+
+INVALID = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {name}
+  labels: {{team: "not/valid"}}
+  annotations: {{helm.sh/hook: pre-install}}
+"""
+FAILS = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {name}
+  annotations: {{helm.sh/hook: pre-install}}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{{name: main, image: registry.example/main, command: [sh, -c, "exit 1"]}}]
+"""
+
+
+def _checked(folder: Path, **templates: str) -> Result:
+    (folder / "templates").mkdir(parents=True)
+    (folder / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
+    for name, text in templates.items():
+        (folder / "templates" / f"{name}.yaml").write_text(text.format(name=name))
+    return check(CheckOptions(inputs=(str(folder),)))
+
+
+def _rehearsed(result: Result) -> list[tuple[str, str, int]]:
+    """Case, schedule and number of repairs."""
+    return [(one.case, one.rehearsal.schedule, len(one.rehearsal.repaired)) for one in result.continued]
+
+
+def test_what_is_invalid_everywhere_is_rehearsed_on_an_ordinary_cluster_only(tmp_path: Path) -> None:
+    result = _checked(tmp_path, one=INVALID, two=INVALID)
+    assert [(one.rule, one.certainty) for one in result.findings] == [("object-is-invalid", "will")] * 2
+    assert _rehearsed(result) == [("", "ordinary", 1), ("", "ordinary", 2), ("--wait", "ordinary", 2)]
+
+
+def test_how_certain_a_failing_script_is_takes_all_three_clusters(tmp_path: Path) -> None:
+    result = _checked(tmp_path, one=FAILS, two=FAILS)
+    assert [one.certainty for one in result.findings] == ["will", "will"]
+    first, *others = _rehearsed(result)
+    assert first == ("", "ordinary", 1)
+    assert others[:2] == [("", "lazy", 1), ("", "eager", 1)]
