@@ -82,13 +82,23 @@ def as_regular(release: Release, ref: Ref) -> Resource | None:
 
 def cascade(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
     """Deletions that follow from a deletion, without objects that a controller owns."""
+    return [event for event in _deleted_with(rehearsal, deletion) if is_from_people(event)]
+
+
+def products(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
+    """Deletions of what controllers created for the deleted object and for what they created for it."""
+    return [event for event in _deleted_with(rehearsal, deletion) if dig(event.before, "metadata", "ownerReferences")]
+
+
+def _deleted_with(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
+    """The first deletion of each other object that follows from a deletion."""
     caused = {deletion.index}
     found = []
     for event in rehearsal.timeline[deletion.index + 1 :]:
         if event.cause not in caused:
             continue
         caused.add(event.index)
-        if event.effect in GOING and event.object != deletion.object and is_from_people(event):
+        if event.effect in GOING and event.object != deletion.object:
             found.append(event)
     return list({event.object: event for event in reversed(found)}.values())[::-1]
 

@@ -131,7 +131,8 @@ def _loss(moment: Moment, written: Resource, deletion: Event, *, is_new: bool) -
     live = live_at(moment.rehearsal, deletion.index)
     users = {*running_users(live, ref), *(() if stays else _written_users(moment.release, ref))}
     with_it = tuple(_deleted_with(moment, deletion))
-    if is_hook(written, chain[-1].actor) and not users and not content(ref, with_it):
+    stops = _stops_pods(with_it) and not is_new
+    if is_hook(written, chain[-1].actor) and not (users or content(ref, with_it) or stops):
         return None
     damage = _damage(moment, written, deletion, with_it, bool(users), stays, live)
     dropped = moment.release is None or moment.release.find(ref) is None
@@ -177,8 +178,11 @@ def _damage(
         return "data-loss"
     missed = any(event.effect == "said" and ref in event.missing for event in moment.events())
     same = stays and ref.kind in READ_AGAIN and not missed
-    stops = any(event.object.kind == "Pod" for event in with_it)
-    return "outage" if (used or stops) and not same else "nuisance"
+    return "outage" if (used or _stops_pods(with_it)) and not same else "nuisance"
+
+
+def _stops_pods(with_it: tuple[Event, ...]) -> bool:
+    return any(event.object.kind == "Pod" for event in with_it)
 
 
 def _loses_volume(event: Event, live: Live) -> bool:

@@ -1,17 +1,66 @@
-"""Sentences about recreated objects: what is lost with one, how it comes back, and the damage."""
+"""Sentences about recreated objects: what is deleted with one, how it comes back, and the damage."""
 
 from __future__ import annotations
 
+from msgspec import Struct
+
+from seatrial.evidence.history import held_up, products
 from seatrial.evidence.moment import Moment
-from seatrial.model.finding import Damage
+from seatrial.evidence.users import live_at, running_users
+from seatrial.model.finding import Certainty, Damage
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event
+from seatrial.phrases.objects import BUILT_IN_GROUPS
 
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+SERVES = ("Pod", "Service", "Deployment", "StatefulSet", "DaemonSet", "PersistentVolumeClaim")
+"""Kinds whose absence stops something, whether the release names them or not."""
 CONTENT_ONLY = ("ConfigMap", "Secret")
 CONTENT = ("data", "binaryData")
 HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
 """Kinds whose deletion loses data."""
 LOST_MAX = 6
+
+
+class Ended(Struct, frozen=True):
+    """What ends with an object that a controller or an operator acts on."""
+
+    certainty: Certainty
+    damage: Damage
+    words: str
+    """` and its pods`"""
+    sentence: str
+    events: tuple[Event, ...] = ()
+
+
+def ended_with(moment: Moment, ref: Ref, deletion: Event) -> Ended | None:
+    """What a controller created for a deleted object and loses with it. `may` for a kind that is not modelled."""
+    if held_up(moment, ref):
+        return None  # hook-recreate-races-finalizer reports an object that is applied while it is deleted.
+    made = [event for event in products(moment.rehearsal, deletion) if event.object.kind != "ReplicaSet"]
+    if ref.kind in WORKLOADS:
+        pods = tuple(event for event in made if event.object.kind == "Pod")
+        sentence = "Its pods are deleted with it, and nothing runs until the new ones are ready."
+        return Ended("will", "outage", " and its pods", sentence, pods) if pods else None
+    if f"{ref.kind}.{ref.group}" in moment.rehearsal.not_modelled:
+        sentence = f"{ref.kind} is not modelled: an operator deletes what it created for it, such as pods and volumes."
+        return Ended("may", "outage", "", sentence)
+    if not made or ref.group in BUILT_IN_GROUPS:
+        return None
+    stops = any(_stops_something(moment, event.object, deletion) for event in made)
+    named = ", ".join(str(event.object) for event in made[:LOST_MAX])
+    words = f" and {made[0].object}" if len(made) == 1 else f" and {len(made)} objects that it owns"
+    sentence = f"Deleted with it, and created again later by its controller: {named}."
+    return Ended("will", "outage" if stops else "nuisance", words, sentence, tuple(made))
+
+
+def _stops_something(moment: Moment, ref: Ref, deletion: Event) -> bool:
+    """Whether something running lacks what is deleted here and created again later."""
+    if ref.kind in SERVES:
+        return True
+    if _is_back_as_it_was(moment, ref):
+        return any(event.effect == "said" and ref in event.missing for event in moment.events())
+    return bool(running_users(live_at(moment.rehearsal, deletion.index), ref))
 
 
 def damage_of(moment: Moment, ref: Ref, lost: list[Event]) -> Damage:

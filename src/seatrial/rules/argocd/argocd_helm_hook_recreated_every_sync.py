@@ -44,7 +44,7 @@ from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Pointer, Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal, SyncTask
 from seatrial.phrases.objects import confirm_twice, consumers_sentence, users_beyond_hooks
-from seatrial.phrases.recreated import LOST_MAX, back_sentence, damage_of, lost_sentence, with_it
+from seatrial.phrases.recreated import LOST_MAX, Ended, back_sentence, damage_of, ended_with, lost_sentence, with_it
 
 MEANT = ("Job", "Pod", "CustomResourceDefinition")
 """Kinds that are meant to run again, and the one that Argo CD does not track as its own."""
@@ -60,9 +60,11 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if deletion is None or resource is None or task.object in seen:
                 continue
             lost, users = cascade(rehearsal, deletion), _users(case, step, task.object)
-            if lost or users or task.object.kind == "PersistentVolumeClaim":
+            used = bool(lost or users) or task.object.kind == "PersistentVolumeClaim"
+            ended = None if used else ended_with(moment, task.object, deletion)
+            if used or ended:
                 seen.add(task.object)
-                yield _finding(moment, task, resource, deletion, lost)
+                yield _finding(moment, task, resource, deletion, lost, ended)
 
 
 def _deletion_of_live(moment: Moment, task: SyncTask) -> Event | None:
@@ -81,24 +83,29 @@ def _users(case: Case, step: int, ref: Ref) -> list[Edge]:
     return [edge for edge in edges if not argocd_hooks.is_hook(edge.user.body)]
 
 
-def _finding(moment: Moment, task: SyncTask, resource: Resource, deletion: Event, lost: list[Event]) -> Finding:
+def _finding(
+    moment: Moment, task: SyncTask, resource: Resource, deletion: Event, lost: list[Event], ended: Ended | None
+) -> Finding:
     ref, release = resource.ref, moment.release
+    what = f"{ref}{with_it(lost)}{ended.words if ended else ''}"
     return found(
         RULE,
         moment,
         objects=[ref],
-        damage=damage_of(moment, ref, lost),
-        message=f"every sync deletes {ref}{with_it(lost)} and recreates it, because it is a hook",
+        certainty=ended.certainty if ended else "will",
+        damage=ended.damage if ended else damage_of(moment, ref, lost),
+        message=f"every sync deletes and recreates {what}, because it is a hook",
         details=(
             _reading_sentence(task, resource),
             lost_sentence(moment, [event.object for event in lost]),
+            ended.sentence if ended else "",
             consumers_sentence(release, ref) if release else "",
             back_sentence(moment, ref),
             "Hooks are not compared: if it is deleted or changed, the Application stays Synced and self-heal does not "
             "recreate it.",
         ),
         places=[_place(resource)],
-        evidence=(deletion, *lost[:LOST_MAX]),
+        evidence=(deletion, *lost[:LOST_MAX], *(ended.events[:LOST_MAX] if ended else ())),
         confirm=confirm_twice(ref, "{.metadata.uid}", "a sync"),
     )
 

@@ -9,6 +9,9 @@ protect it. For a Job this is intended. For other kinds it causes damage:
 - PVC: its volume is deleted with it, unless the reclaim policy is Retain.
 - ServiceAccount: the tokens of running pods become invalid.
 - Secret or ConfigMap: pods that start before it is recreated fail, and random values are generated again.
+- Deployment, StatefulSet or DaemonSet: its pods are deleted with it.
+- Custom resource: what its operator created for it is deleted with it (the Secret of an ExternalSecret, the database of
+  a Cluster). If the operator is not modelled, the finding is `may`.
 
 Removing the delete policy changes nothing: the default is `before-hook-creation`.
 
@@ -48,7 +51,7 @@ from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import confirm_twice, consumers_sentence, users_beyond_hooks
-from seatrial.phrases.recreated import LOST_MAX, back_sentence, damage_of, lost_sentence, with_it
+from seatrial.phrases.recreated import LOST_MAX, back_sentence, damage_of, ended_with, lost_sentence, with_it
 
 EXEMPT = ("Job", "Pod", "CustomResourceDefinition")
 """Kinds that a hook is meant to recreate, and the one that Helm never deletes for a hook."""
@@ -101,15 +104,18 @@ def _finding(moment: Moment, old: Release | None, resource: Resource, deletion: 
         return None
     shared = (old.name, old.namespace) != (result.release, result.namespace)
     lost = cascade(moment.rehearsal, deletion)
-    users = users_beyond_hooks(old, ref)
-    if not lost and not users and (ref.kind != "PersistentVolumeClaim" or held_up(moment, ref)):
-        return None  # hook-recreate-races-finalizer reports a PVC that cannot be deleted.
-    what = f"{ref}{with_it(lost)}"
+    used = lost or users_beyond_hooks(old, ref)
+    claim = ref.kind == "PersistentVolumeClaim" and not held_up(moment, ref)  # Else hook-recreate-races-finalizer.
+    ended = None if used or claim else ended_with(moment, ref, deletion)
+    if not used and not claim and ended is None:
+        return None
+    what = f"{ref}{with_it(lost)}{ended.words if ended else ''}"
     return found(
         RULE,
         moment,
         objects=[ref],
-        damage=damage_of(moment, ref, lost),
+        certainty=ended.certainty if ended else "will",
+        damage=ended.damage if ended else damage_of(moment, ref, lost),
         message=f"helm {result.action} of {result.release} deletes {what}, which belongs to release {old.name}"
         if shared
         else f"every helm {result.action} deletes {what}, because it is a hook",
@@ -117,12 +123,13 @@ def _finding(moment: Moment, old: Release | None, resource: Resource, deletion: 
             _policy_sentence(resource),
             _shared_sentence(old, ref) if shared else "",
             lost_sentence(moment, [event.object for event in lost]),
+            ended.sentence if ended else "",
             consumers_sentence(old, ref),
             back_sentence(moment, ref),
             _outcome_sentence(moment),
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
-        evidence=(deletion, *lost[:LOST_MAX]),
+        evidence=(deletion, *lost[:LOST_MAX], *(ended.events[:LOST_MAX] if ended else ())),
         confirm=confirm_twice(ref, "{.metadata.uid}", f"the {result.action}"),
     )
 

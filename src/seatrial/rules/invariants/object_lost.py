@@ -18,8 +18,8 @@ The damage is
 
 An object that an upgrade drops and a rollback deploys again is reported only if its data is lost. Jobs and Pods are not
 reported: they are meant to be deleted after they ran. A hook that is deleted by its own delete policy counts only if
-something other than hooks uses it. Uninstalling removes everything by design; only objects with
-`helm.sh/resource-policy: keep` count there.
+something other than hooks uses it, or if pods that it keeps running are deleted with it. Uninstalling removes
+everything by design; only objects with `helm.sh/resource-policy: keep` count there.
 
 ## Example
 ```yaml
