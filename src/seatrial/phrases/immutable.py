@@ -264,7 +264,7 @@ def _change(one: Difference) -> str:
     if one.was is None:
         return f"{dotted(one.path)} is new ({_short(one.now)})"
     if one.now is None:
-        return f"{dotted(one.path)} is removed (was {_short(one.was)})"
+        return f"{dotted(one.path)} has no value any more (was {_short(one.was)})"
     return f"{dotted(one.path)} from {_short(one.was)} to {_short(one.now)}"
 
 

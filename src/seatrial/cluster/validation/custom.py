@@ -34,6 +34,8 @@ _NAMES: dict[type, str] = {
     type(None): "null",
 }
 
+_ZEROS: dict[str | None, Any] = {"integer": 0, "number": 0, "boolean": False, "string": "", "array": [], "object": {}}
+
 _FORMATS: dict[str, Callable[[str], object]] = {
     "date-time": re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?([Zz]|[-+]\d\d:?\d\d)?").fullmatch,
     "date": re.compile(r"\d{4}-\d\d-\d\d").fullmatch,
@@ -50,6 +52,18 @@ def custom_problems(body: Body, node: Body) -> Iterator[str]:
     yield from found
     if any(word in sentence for sentence in found for word in _BLOCKING) and next(rules_in_cel(node), None):
         yield _UNCHECKED
+
+
+def with_required(value: Body, node: Body) -> Body:
+    """A status with a zero value for each required field that it lacks, as a program in Go writes it."""
+    fields: Body = node.get("properties") or {}
+    zeros = {name: _ZEROS.get((fields.get(name) or {}).get("type")) for name in node.get("required") or ()}
+    inner = {
+        name: with_required(given, fields[name])
+        for name, given in value.items()
+        if isinstance(given, dict) and name in fields
+    }
+    return {**{name: zero for name, zero in zeros.items() if zero is not None}, **value, **inner}
 
 
 def rules_in_cel(node: Body) -> Iterator[tuple[Body, Body]]:

@@ -13,12 +13,13 @@ from seatrial.cluster.fields.managed import same_but_for_times, track_update
 from seatrial.cluster.refusal import conflict, invalid, modified
 from seatrial.cluster.request import Request
 from seatrial.cluster.validation import pipeline
+from seatrial.cluster.validation.custom import with_required
 from seatrial.cluster.validation.expressions import rule_problems
 from seatrial.cluster.verbs import conversion
 from seatrial.cluster.verbs.sizes import refuse_large
 from seatrial.kinds import World
 from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
-from seatrial.model.resource import Body, Ref, metadata, name_of
+from seatrial.model.resource import Body, Ref, dig, metadata, name_of
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
@@ -100,7 +101,11 @@ def put_status(cluster: Cluster, body: Body, status: Body, actor: str, cause: in
     """Set the status of an object if it differs."""
     ref = cluster.ref_of(body)
     live = cluster.store.get(ref)
-    if live is None or live.get("status") == status:
+    if live is None:
+        return
+    schema = cluster.custom_schema_of(cluster.kind_of(live))
+    status = with_required(status, dig(schema.node, "properties", "status") or {}) if schema else status
+    if live.get("status") == status:
         return
     stored = cluster.store.put(ref, {**live, "status": status})
     index = cluster.recorder.note(actor, "status", ref, "changed", cause=cause, before=live, after=stored)

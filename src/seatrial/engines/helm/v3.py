@@ -28,6 +28,7 @@ from seatrial.engines.helm.v3_objects import (
     delete,
     failure_of,
     is_gone,
+    no_mapping,
     owned,
     update,
     wait,
@@ -211,7 +212,7 @@ def _uninstall(act: Act) -> Part[None]:
     known = yield from _history(act)
     if not known:
         if not act.has("--ignore-not-found"):
-            raise Failed(f"uninstall: Release not loaded: {act.name}: release: not found")
+            raise _fault("no-release", f"uninstall: Release not loaded: {act.name}: release: not found")
         return
     last = known[-1]
     if last.status == "uninstalled":
@@ -288,7 +289,10 @@ def _definitions(release: Release) -> Part[None]:
         resources = list(group)
         answers = []
         for resource in resources:
-            answers.append((yield about(resource, "create", resource.body)))
+            answer = yield about(resource, "create", resource.body)
+            if not answer.served:
+                raise Failed(f"failed to install CRD {file}: {no_mapping(resource)}", failure=answer.failure)
+            answers.append(answer)
         refused = [answer for answer in answers if answer.message]
         if any(answer.code != 409 for answer in refused):
             raise Failed(f"failed to install CRD {file}: {refused[0].message}", failure=refused[0].failure)

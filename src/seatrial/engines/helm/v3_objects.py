@@ -78,7 +78,7 @@ def built(resources: Iterable[Resource], doing: str = "", during: During = "") -
     for resource in resources:
         answer = live[resource.ref] = yield about(resource, "get")
         if not answer.served:
-            unknown.append(_no_mapping(resource))
+            unknown.append(no_mapping(resource))
             faults += (replace(fault, during=during) for fault in answer.failure.faults)
     if unknown:
         words = unknown[0] if len(unknown) == 1 else f"[{', '.join(unknown)}]"
@@ -225,7 +225,7 @@ def _wrong_mark(key: str, wanted: str, found: dict[str, str]) -> str:
     return "" if found[key] == wanted else f'key "{key}" must equal "{wanted}": current value is "{found[key]}"'
 
 
-def _no_mapping(resource: Resource) -> str:
+def no_mapping(resource: Resource) -> str:
     body, own = resource.body, metadata(resource.body).get("namespace") or resource.ref.namespace
     return (
         f'resource mapping not found for name: "{resource.ref.name}" namespace: "{own}" from "": no matches for kind '

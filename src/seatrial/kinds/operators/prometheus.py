@@ -85,10 +85,17 @@ def behave(body: Body, world: World) -> Acts:
     yield from apply(_set(body, server), world, owner=body)
     wanted = _replicas(body)
     available = int(dig(found, "status", "availableReplicas") or 0)
+    counted = {
+        "paused": bool(dig(body, "spec", "paused")),
+        "replicas": wanted,
+        "updatedReplicas": wanted,
+        "availableReplicas": available,
+        "unavailableReplicas": max(wanted - available, 0),
+    }
     if found is not None and available >= wanted:
-        yield set_condition(body, "Available", "True", availableReplicas=available, replicas=wanted)
+        yield set_condition(body, "Available", "True", "", "", **counted)
     else:
-        yield set_condition(body, "Available", "False", "NoPodReady", availableReplicas=available, replicas=wanted)
+        yield set_condition(body, "Available", "False", "NoPodReady", "", **counted)
 
 
 def is_available(body: Body) -> bool:

@@ -74,14 +74,24 @@ def _refused(moment: Moment, gone: list[Removed]) -> Finding:
             *(_since(missing.api_version, missing.kind, removal) for missing, removal in gone),
             helm_says(moment.ended),
             "There is no CRD to install: the kind is built in, and this version was removed.",
-            "Helm resolves a hook's kind only when it runs the hook, so everything before it has already been created."
-            if written and all(hooks.is_hook(resource.body) for resource in written)
-            else "",
+            _when(moment, written),
             after_failure(moment),
         ),
         places=[resource.place("apiVersion") for resource in written],
         confirm=f"kubectl explain {gone[0][0].kind.lower()} --api-version={gone[0][0].api_version}  # no such version",
     )
+
+
+def _when(moment: Moment, written: list[Resource]) -> str:
+    """Why Helm fails late, or before everything else."""
+    crds = moment.release.crds if moment.release else ()
+    if written and all(resource in crds for resource in written):
+        return "Helm installs crds/ before everything else, so it creates nothing."
+    if written and all(hooks.is_hook(resource.body) for resource in written):
+        return (
+            "Helm resolves a hook's kind only when it runs the hook, so everything before it has already been created."
+        )
+    return ""
 
 
 def _versions(gone: list[Removed]) -> str:

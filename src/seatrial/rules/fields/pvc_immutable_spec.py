@@ -31,8 +31,9 @@ from seatrial.evidence.moment import Moment
 from seatrial.kinds.core.quantities import amount
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
+from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.immutable import Difference, differences, in_cluster, refusals, refused
+from seatrial.phrases.immutable import Difference, RejectedChange, differences, in_cluster, refusals, refused
 from seatrial.phrases.objects import in_kubectl
 
 SIZE = ("spec", "resources", "requests", "storage")
@@ -40,23 +41,49 @@ SIZE = ("spec", "resources", "requests", "storage")
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for refusal in refusals(rehearsal, case, ("PersistentVolumeClaim",)):
-        changed = differences(refusal, ("spec",))
-        act = Moment(rehearsal, case, refusal.step).act
-        grows = _only_grows(changed)
+        moment = Moment(rehearsal, case, refusal.step)
+        nulls = list(_nulls(moment, refusal))
+        changed = differences(refusal, ("spec",)) or nulls
+        message, way_out = _words(refusal.ref, changed, nulls)
         yield refused(
             RULE,
             rehearsal,
             case,
             refusal,
-            message=f"{refusal.ref} requests more storage, which not every cluster allows: {act} fails"
-            if grows
-            else f"{refusal.ref} changed immutable fields: {act} fails",
+            message=f"{message}: {moment.act} fails",
             changed=changed,
-            way_out="It succeeds if the PVC is bound and its StorageClass has allowVolumeExpansion."
-            if grows
-            else f"kubectl delete {in_kubectl(refusal.ref)} would avoid the error, but deletes the data.",
+            way_out=way_out,
             confirm=in_cluster(refusal.ref, ".spec"),
         )
+
+
+def _nulls(moment: Moment, refusal: RejectedChange) -> Iterator[Difference]:
+    """Fields without a value in the source that have one in the cluster, such as the default class."""
+    spec = dig(refusal.written.body, "spec") if refusal.written else None
+    for field, value in spec.items() if isinstance(spec, dict) else ():
+        live = dig(moment.was(refusal.ref), "spec", field)
+        if value is None and live is not None:
+            yield Difference(("spec", field), live, None)
+
+
+def _words(ref: Ref, changed: list[Difference], nulls: list[Difference]) -> tuple[str, str]:
+    """The message without its end, and the way out."""
+    if _only_grows(changed):
+        return (
+            f"{ref} requests more storage, which not every cluster allows",
+            "It succeeds if the PVC is bound and its StorageClass has allowVolumeExpansion.",
+        )
+    if nulls and all(one.now is None for one in changed):
+        field = nulls[0].path[-1]
+        return (
+            f"{ref} sets {field} to null, which the cluster has set",
+            f"An empty value is written as null, which asks to remove the field. Leave {field} out if it has no value "
+            "(`{{- with }}` around the line); then the value in the cluster stays.",
+        )
+    return (
+        f"{ref} changed immutable fields",
+        f"kubectl delete {in_kubectl(ref)} would avoid the error, but deletes the data.",
+    )
 
 
 def _only_grows(changed: list[Difference]) -> bool:
