@@ -29,6 +29,7 @@ from seatrial.model.repair import Repairs
 from seatrial.model.resource import Place
 from seatrial.model.result import Difference, Played, Result
 from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
+from seatrial.phrases.alike import one_for_each_line
 from seatrial.plan.plan import Plan
 from seatrial.plan.plans import CheckOptions, plans
 from seatrial.play import stored
@@ -171,7 +172,8 @@ def _judged(
     seen: list[Seen], found: list[Finding], line: Callable[[Place], str | None], continued: Sequence[Seen] = ()
 ) -> Result:
     """The result of rehearsals with what rules and invariants found; `line` reads the line at a place."""
-    result = _result(seen, tuple(map(_placed, sorted(found, key=worst_first))), line)
+    placed = one_for_each_line(map(_placed, sorted(found, key=worst_first)))
+    result = _result(seen, tuple(placed), line)
     return replace(result, continued=tuple(Played(one.case.name, one.rehearsal) for one in continued))
 
 
