@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
@@ -15,6 +15,7 @@ from seatrial.evidence.causes import without_covered
 from seatrial.evidence.compare.engine_differences import Seen, contrasts, not_contrasted
 from seatrial.evidence.compare.engine_outcomes import standings
 from seatrial.evidence.compare.inputs import Side, comparison
+from seatrial.evidence.compare.real_engine import agreement
 from seatrial.evidence.explained import one_for_all_versions, with_other_versions
 from seatrial.evidence.hidden import with_hidden
 from seatrial.evidence.obstacles import only_new, repairs_of, stopped
@@ -27,11 +28,11 @@ from seatrial.model.fingerprint import fingerprint
 from seatrial.model.release import Case
 from seatrial.model.repair import Repairs
 from seatrial.model.resource import Place
-from seatrial.model.result import Difference, Played, Result
+from seatrial.model.result import Difference, EngineAgreement, Played, Result
 from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
 from seatrial.phrases.alike import one_for_each_line
 from seatrial.plan.plan import Plan
-from seatrial.plan.plans import CheckOptions, plans
+from seatrial.plan.plans import CheckOptions, plans, simulated_plans
 from seatrial.play import stored
 from seatrial.play.other_version import other_version
 from seatrial.play.rehearse import Heard, rehearse
@@ -111,7 +112,17 @@ def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked
     for rehearsed, more in _continued(trials, found, progress):
         continued.extend(rehearsed)
         found.extend(more)
-    return _Checked(seen, _judged(seen, found, line_at, continued))
+    result = _judged(seen, found, line_at, continued)
+    if options.compare_engines:
+        simulated = simulated_plans(options, [trial.plan for trial in trials])
+        result = replace(result, agreements=tuple(_agreements(_played(list(simulated), progress), trials)))
+    return _Checked(seen, result)
+
+
+def _agreements(simulated: Iterable[_Trial], real: Iterable[_Trial]) -> Iterator[EngineAgreement]:
+    for model, trial in zip(simulated, real, strict=True):
+        for one, other in zip(model.seen, trial.seen, strict=True):
+            yield agreement(one.rehearsal, other.rehearsal, other.case.name)
 
 
 class _Trial(Struct, frozen=True):
@@ -332,6 +343,13 @@ def run(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> One:
     """Rehearse the first case of the input once."""
     plan = next(plans(options))
     return One(rehearse(plan, schedule, seed=seed), plan.case)
+
+
+def run_both(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> tuple[One, EngineAgreement]:
+    """The same with the user's binary and without it, compared."""
+    one = run(options, schedule, seed=seed)
+    plan = next(simulated_plans(options, [next(plans(options))]))
+    return one, agreement(rehearse(plan, schedule, seed=seed), one.rehearsal)
 
 
 def run_to_store(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> One:

@@ -14,9 +14,10 @@ import pytest
 from msgspec.structs import replace
 
 from seatrial.check import run
-from seatrial.helm.binary import Binary, find
+from seatrial.helm.binary import find
 from seatrial.model.timeline import Rehearsal, Schedule
 from seatrial.plan.plans import CheckOptions
+from seatrial.sandbox.client import Binary
 
 CHART = "apiVersion: v2\nname: demo\nversion: 0.1.0\n"
 CONFIG = """
@@ -91,7 +92,7 @@ def test_every_action_is_recorded_with_the_version_of_the_binary(helm: Binary, t
     steps = ["install: chart", "upgrade: chart\n    set: [color=blue]", "rollback: 1", "test: {}", "uninstall: {}"]
     trial = "steps:\n" + "".join(f"  - {step}\n" for step in steps)
     rehearsal = played(helm, tmp_path, trial=trial, config=CONFIG)
-    assert str(rehearsal.engine) == f"helm@{helm.version}"
+    assert str(rehearsal.engine) == f"helm@{helm.version} (real)"
     assert ends(rehearsal) == ["install ok", "upgrade ok", "rollback ok", "test ok", "uninstall ok"]
     colors = [event.after["data"] for event in rehearsal.timeline if event.object.name == "app" and event.after]
     assert [data["color"] for data in colors] == ["red", "blue", "red"]

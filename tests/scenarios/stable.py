@@ -13,6 +13,8 @@ GENERATED = re.compile(
 NUMBERED = re.compile(r"^(?P<indent> {7}| {3})(?P<number> *\d+  )(?=[ a-z])")
 """A row of events: in a finding it is indented by seven spaces, in a timeline by three."""
 HIDDEN = re.compile(r"^   \d+ (?=(?:reads, updates and no-ops|read, update or no-op) not shown)", re.M)
+REAL = re.compile(r"(?<=@)[\w.+-]+(?= \(real\))")
+"""The version of a binary of the user."""
 COUNTED = re.compile(r"(?<=\bsteps| step) · \d+ events?$", re.M)
 
 
@@ -24,7 +26,7 @@ class Stable:
 
     def shown(self, text: str) -> str:
         text = COUNTED.sub("", HIDDEN.sub("   ", _unnumbered(text)))
-        return GENERATED.sub(self._renamed, text)
+        return GENERATED.sub(self._renamed, REAL.sub("VERSION", text))
 
     def _renamed(self, found: re.Match[str]) -> str:
         name, first, second = found["name"], found["first"], found["second"]

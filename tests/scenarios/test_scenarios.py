@@ -30,12 +30,13 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 NEEDS_NODE = "<!-- needs: node -->"
 NEEDS_KUSTOMIZE = "<!-- needs: kustomize -->"
+NEEDS_KUBECTL = "<!-- needs: kubectl -->"
 STORIES = sorted(Path(__file__).parent.glob("*.md"))
 
 
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
 def test_story(path: Path, stage: Stage, update: bool, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    _skip_without_kustomize(path)
+    _skip_without_programs(path)
     if request.config.getoption("--record"):
         stage.recordings = recordings(path.read_text()) or pytest.skip("has no recording")
     if NEEDS_NODE in path.read_text():
@@ -133,8 +134,11 @@ def update(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update"))
 
 
-def _skip_without_kustomize(path: Path) -> None:
-    if NEEDS_KUSTOMIZE in path.read_text() and not any(map(shutil.which, ("kustomize", "kubectl"))):
+def _skip_without_programs(path: Path) -> None:
+    text = path.read_text()
+    if NEEDS_KUBECTL in text and not shutil.which("kubectl"):
+        pytest.skip("kubectl is not installed")
+    if NEEDS_KUSTOMIZE in text and not any(map(shutil.which, ("kustomize", "kubectl"))):
         pytest.skip("neither kustomize nor kubectl is installed")
 
 

@@ -10,9 +10,9 @@ import pytest
 from chartfolder import CHART, config_map, write
 
 from seatrial.cli import main
-from seatrial.helm import binary as helmbinary
 from seatrial.helm.binary import Process, find
 from seatrial.model.errors import CannotContinue
+from seatrial.sandbox import client
 
 KUBECONFIG = "apiVersion: v1\nkind: Config\n"
 
@@ -73,7 +73,7 @@ def test_other_programs_are_rejected(
 def test_a_program_that_prints_no_version_is_killed_with_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(helmbinary, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(client, "ANSWER_SECONDS", 0.5)
     path, child = tmp_path / "sleeper", tmp_path / "child"
     path.write_text(f"#!/bin/sh\nsleep 1000 & echo $! > {child}; wait\n")
     path.chmod(0o755)

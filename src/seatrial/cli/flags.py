@@ -54,6 +54,11 @@ class ReleaseFlags:
     """Deployment engine: helm, kubectl, argocd, flux or pulumi (default: the one that fits the input). Repeatable."""
     helm_binary: Annotated[str, flag("--helm-binary", group=REHEARSAL, value="PATH")] = ""
     """Helm binary (3 or later) to rehearse with instead of the built-in Helm 4."""
+    kubectl_binary: Annotated[str, flag("--kubectl-binary", group=REHEARSAL, value="PATH")] = ""
+    """kubectl binary to rehearse with instead of the simulated kubectl."""
+    compare_engines: Annotated[bool, flag("--compare-engines", group=REHEARSAL)] = False
+    """Rehearse with the real engine (--helm-binary, --kubectl-binary, else the one on the PATH) and with the built-in
+    one, and report every difference: outcomes, errors, events, objects at the end."""
     namespace: Annotated[str, flag("--namespace", "-n", group=REHEARSAL, value="NAME")] = ""
     """Namespace of the release (default: default)."""
     release_name: Annotated[str, flag("--release-name", group=REHEARSAL, value="NAME")] = ""
@@ -132,6 +137,8 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
         engines=_split(release.engine),
         steps=_split(release.steps),
         helm_binary=release.helm_binary,
+        kubectl_binary=release.kubectl_binary,
+        compare_engines=release.compare_engines,
         values=ValueFlags(
             files=_split(release.values),
             set=release.set,

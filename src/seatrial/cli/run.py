@@ -48,12 +48,16 @@ def run(
     asked = options("run", inputs, release)
     with terminal.progress_line(display) as progress:
         from seatrial.check import run as rehearse_once
-        from seatrial.check import run_to_store
+        from seatrial.check import run_both, run_to_store
         from seatrial.play import stored
-        from seatrial.report import timeline
+        from seatrial.report import agreement, timeline
 
         progress(f"rehearse {' '.join(inputs)}")
-        if output == "json":
+        if asked.compare_engines:
+            one, found = run_both(asked, schedule, seed=seed)
+            text = timeline.render(one.rehearsal, terminal.page(display))
+            text += agreement.render(found, terminal.page(display))
+        elif output == "json":
             one = run_to_store(asked, schedule, seed=seed)
             text = stored.write(one.rehearsal, one.case)
         else:

@@ -14,12 +14,17 @@ from msgspec import Struct
 from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Operation, Outcome, Reconciled
+from seatrial.sandbox import Door
 
 
 class Api(Protocol):
     """The cluster as a client that speaks HTTP finds it."""
 
     def kubeconfig(self, namespace: str = "default", path: str = "") -> str: ...
+
+    def door(self) -> Door:
+        """How a process in the sandbox reaches the cluster."""
+        ...
 
     def believes(self, content: Callable[[Body], bool]) -> None:
         """Tell when the client that will speak now stops waiting for an object."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from seatrial.helm.binary import Binary
 from seatrial.model.program import Program
 from seatrial.model.resource import Body
+from seatrial.sandbox.client import Binary
 
 if TYPE_CHECKING:  # Loading a folder loads its engine, and a check needs one or two of them.
     from seatrial.engines.argocd.app import Settings
@@ -76,4 +76,19 @@ class Up(Struct, frozen=True):
     program: Program
 
 
-Act = HelmAct | Apply | Sync | Reconcile | Up
+class Invocation(Struct, frozen=True):
+    """A command of the user's own binary of an engine, which runs in place of the simulated one."""
+
+    binary: Binary
+    action: str
+    arguments: tuple[str, ...]
+    namespace: str
+    """The default one of its kubeconfig."""
+    stdin: str = ""
+    reads: tuple[str, ...] = ()
+    """Files and folders of the user that it reads."""
+    patience: str = ""
+    """How long it waits, in words."""
+
+
+Act = HelmAct | Invocation | Apply | Sync | Reconcile | Up

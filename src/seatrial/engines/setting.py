@@ -47,8 +47,8 @@ class Setting(Struct, frozen=True):
     """Where the charts are that Pulumi programs and HelmReleases fetch, by name."""
     include_crds: bool = False
     """Whether `helm template` prints the CRDs of crds/ for kubectl; other engines bring them anyway."""
-    helm_binary: str = ""
-    """The helm that runs in place of the SDK."""
+    binaries: dict[str, str] = {}
+    """By engine: the user's binary that runs in place of what is built in or simulated."""
     config: Any = None
     """How the engine itself is set up; only the engine knows what this is."""
 

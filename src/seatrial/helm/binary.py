@@ -7,57 +7,39 @@ kubeconfig, and an empty home without plugins, repositories or caches. The folde
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
 
-from msgspec import Struct
-
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
+from seatrial.sandbox.client import HOME, KUBECONFIG, STDERR, Binary, answer, end, environment, located
 
 OLDEST = 3
 VERSION = re.compile(r"v?(?P<version>(?P<major>\d+)\.\d+\.\d+[\w.+-]*)")
-ANSWER_SECONDS = 20
-"""Time limit for printing its version."""
-ANSWER_BYTES = 4096
 VERSION_ARGUMENTS = ("version", "--template", "{{.Version}}")
 VERSION_ARGUMENTS_HELM_2 = ("version", "--client", "--template", "{{.Client.SemVer}}")
+NAME = "helm"
 FLAG = "--helm-binary"
 ERROR = "Error: "
 FLAG_ERRORS = ("unknown flag: ", "unknown shorthand flag: ", "flag needs an argument: ", "invalid argument ")
-CHART, VALUES, KUBECONFIG, HOME, STDERR = "chart.tgz", "values.json", "kubeconfig", "home", "stderr"
-
-
-class Binary(Struct, frozen=True):
-    """A helm executable and its version."""
-
-    path: str
-    version: str
-
-    @property
-    def major(self) -> int:
-        return int(self.version.partition(".")[0])
+CHART, VALUES = "chart.tgz", "values.json"
 
 
 @lru_cache(maxsize=8)
 def find(path: str) -> Binary:
     """The helm at a path, or a name looked up in PATH."""
-    found = shutil.which(path)
-    if found is None:
-        where = Path(path)
-        error = "is a folder" if where.is_dir() else "is not executable" if where.exists() else "does not exist"
-        raise CannotContinue(f"{FLAG} {path}: {error}")
-    output = _answer(found, path, VERSION_ARGUMENTS)
-    version = VERSION.fullmatch(output) or VERSION.fullmatch(_answer(found, path, VERSION_ARGUMENTS_HELM_2))
+    found = located(path, FLAG)
+    output = answer(found, path, VERSION_ARGUMENTS, flag=FLAG, name=NAME)
+    version = VERSION.fullmatch(output)
+    if version is None:
+        version = VERSION.fullmatch(answer(found, path, VERSION_ARGUMENTS_HELM_2, flag=FLAG, name=NAME))
     if version is None:
         words = f"printed {output.splitlines()[0]!r}" if output else "printed nothing"
         raise CannotContinue(f"{FLAG} {path}: is not helm: `helm version` {words}")
@@ -105,12 +87,12 @@ class Process:
 
     def stop(self) -> None:
         """Send SIGTERM, as Ctrl-C does: Helm then records the release as failed."""
-        _end(self._process, signal.SIGTERM)
+        end(self._process, signal.SIGTERM)
 
     def close(self) -> None:
         """Kill the process if it is running, read its output and remove its folder."""
         if not self.wait(0):
-            _end(self._process)
+            end(self._process)
         self._process.wait()
         self._stderr = Path(self._folder, STDERR).read_text(errors="replace")
         self._cleanup.close()
@@ -146,50 +128,13 @@ def is_flag_error(error: str) -> bool:
     return error.startswith(FLAG_ERRORS)
 
 
-def _answer(found: str, path: str, arguments: Iterable[str]) -> str:
-    """The beginning of the output. The process and its children are killed."""
-    with tempfile.TemporaryDirectory(prefix="seatrial-") as folder:
-        Path(folder, HOME).mkdir()
-        try:
-            process = subprocess.Popen(
-                [found, *arguments],
-                env=_environment(folder),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise CannotContinue(f"{FLAG} {path}: cannot be run: {error.strerror}") from None
-        timer = threading.Timer(ANSWER_SECONDS, _end, [process])
-        timer.start()
-        with process:
-            assert process.stdout
-            output = process.stdout.read(ANSWER_BYTES)
-            _end(process)
-        if not timer.is_alive():
-            raise CannotContinue(f"{FLAG} {path}: is not helm: `helm version` did not end")
-        timer.cancel()
-    return output.decode(errors="replace").strip()
-
-
-def _end(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:
-    """Kill the process and its children."""
-    with suppress(ProcessLookupError):  # It may have ended in the meantime.
-        os.killpg(process.pid, number)
-
-
 def _environment(folder: str) -> dict[str, str]:
-    """No user settings: no other cluster, no plugins, no repositories, no proxies, no registry login."""
+    """No plugins, repositories and registry login either."""
     home = str(Path(folder, HOME))
     return {
-        "HOME": home,
+        **environment(folder),
         "HELM_CACHE_HOME": f"{home}/cache",
         "HELM_CONFIG_HOME": f"{home}/config",
         "HELM_DATA_HOME": f"{home}/data",
         "HELM_PLUGINS": f"{home}/plugins",
-        "KUBECONFIG": str(Path(folder, KUBECONFIG)),
-        "KUBECACHEDIR": f"{home}/kube",
-        "PATH": os.defpath,
-        "TMPDIR": home,
     }

@@ -12,14 +12,17 @@ none), return to an earlier revision, remove it; or none of these."""
 Takes = Literal["source", "optional source", "revision", "nothing"]
 
 
-class EngineId(Struct, frozen=True, order=True):
-    """An engine as users write it: `helm@4.2.3`, or `helm` for the default version."""
+class EngineId(Struct, frozen=True, order=True, omit_defaults=True):
+    """An engine as users write it: `helm@4.2.3`, or `helm` for the default version; `kubectl@1.34.2 (real)`."""
 
     name: str
     version: str = ""
+    real: bool = False
+    """Whether a binary of the user ran in place of the one that is built in or simulated."""
 
     def __str__(self) -> str:
-        return f"{self.name}@{self.version}" if self.version else self.name
+        text = f"{self.name}@{self.version}" if self.version else self.name
+        return f"{text} (real)" if self.real else text
 
     @property
     def major(self) -> str:

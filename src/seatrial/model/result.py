@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from seatrial.model.finding import Certainty, Damage, Finding
 from seatrial.model.resource import Body, Place, Ref
-from seatrial.model.timeline import Rehearsal
+from seatrial.model.timeline import Rehearsal, Schedule
 
 Verdict = Literal["ok", "ok at a retry", "fails", "hangs", "likely fails", "likely hangs", "may fail", "may hang"]
 """`likely`: on an ordinary cluster. `may`: only on a very slow or a very fast one."""
@@ -179,6 +179,29 @@ class Comparison(Struct, frozen=True):
     lost: tuple[Edge, ...]
 
 
+class EngineDifference(Struct, frozen=True):
+    """Where the engine of seatrial and that of the user differ. Empty text: only the other one has this."""
+
+    step: int
+    """From 0; -1 for an object at the end of the trial."""
+    what: Literal["outcome", "error", "event", "object"]
+    model: str
+    real: str
+
+
+class EngineAgreement(Struct, frozen=True):
+    """One trial under one schedule, with the engine of seatrial (`model`) and with that of the user (`real`)."""
+
+    model: str
+    real: str
+    schedule: Schedule
+    case: str
+    steps: int
+    events: int
+    objects: int
+    differences: tuple[EngineDifference, ...]
+
+
 class Played(Struct, frozen=True):
     """One rehearsal and its values case (empty for the default one)."""
 
@@ -208,6 +231,8 @@ class Result(Struct, frozen=True):
     consumers: tuple[Consumer, ...] = ()
     dependences: tuple[Dependence, ...] = ()
     comparison: Comparison | None = None
+    agreements: tuple[EngineAgreement, ...] = ()
+    """Engines compared with those of the user, if that was asked for."""
     notes: tuple[str, ...] = ()
     """What was assumed, and other notes on the check."""
     not_rehearsed: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -37,6 +37,7 @@ from seatrial.plan.prerequisites.combined import (
 )
 from seatrial.plan.renderings import between_acts, between_steps, both_acts, consumer_of
 from seatrial.plan.steps import created_by_engine, planned_steps, usual_engine
+from seatrial.sandbox.client import on_path
 from seatrial.sources import CHART, MANIFESTS, PROGRAM, TRIAL, InputKind, git
 from seatrial.sources.charts.chart import open_any_chart
 from seatrial.sources.charts.consumers import (
@@ -53,6 +54,8 @@ from seatrial.sources.stored import asked, read_history
 
 KUBE_VERSION = "1.34"
 HELM = EngineId(CHART.engine)
+BINARIES = (CHART.engine, MANIFESTS.engine)
+"""The engines that a binary of the user can replace."""
 CONSUMERS_MAX = 30
 SKIPPED_MAX = 3
 RENDERINGS_MAX = 3
@@ -86,10 +89,14 @@ class CheckOptions(Struct, frozen=True):
     """The steps of the default trial to rehearse, in the words of an engine; all if there are none."""
     helm_binary: str = ""
     """The helm binary to run instead of the SDK."""
+    kubectl_binary: str = ""
+    """The kubectl binary to run instead of the simulated one."""
     charts: tuple[str, ...] = ()
     """`NAME=PATH`: local copies of charts that Flux or a Pulumi program fetches."""
     compare: str = ""
     """The input to compare with."""
+    compare_engines: bool = False
+    """Whether real engines are compared with the simulated ones."""
     instead: str = ""
     """The input to deploy instead, under the name of the input."""
 
@@ -113,6 +120,23 @@ def plans(options: CheckOptions) -> Iterator[Plan]:
             yield from _of_library(path, options)
         else:
             yield from _of_input(path, kind, options)
+
+
+def simulated_plans(options: CheckOptions, real: Sequence[Plan]) -> Iterator[Plan]:
+    """The plans of the same trials without the user's binaries, one for each, in their order."""
+    if len(options.inputs) > 1:
+        raise CannotContinue("--compare-engines needs exactly one input")
+    engines = dict.fromkeys(_simulated(plan.engine) for plan in real)
+    return plans(
+        replace(options, engines=tuple(engines), compare_engines=False, **{f"{name}_binary": "" for name in BINARIES})
+    )
+
+
+def _simulated(engine: EngineId) -> str:
+    """The engine to compare a real one with: that of its major version, where there are several."""
+    versions = load(engine.name).versions
+    major = next((version for version in versions if version.partition(".")[0] == engine.major), versions[-1])
+    return str(EngineId(engine.name, major))
 
 
 def newest_releases(options: CheckOptions) -> list[Release]:
@@ -219,9 +243,10 @@ def _history(path: str, opened: Opened, options: CheckOptions) -> History | None
 
 def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: History | None = None) -> Iterator[Plan]:
     engines = tuple(map(engine_id, options.engines)) or trial.engines
-    if options.helm_binary and not any(engine.name == HELM.name for engine in engines):
-        named = ", ".join(map(str, engines))
-        raise CannotContinue(f"--helm-binary needs the engine {HELM.name}, but the input is rehearsed with {named}")
+    for name in _given_binaries(options):
+        if not any(engine.name == name for engine in engines):
+            named = ", ".join(map(str, engines))
+            raise CannotContinue(f"--{name}-binary needs the engine {name}, but the input is rehearsed with {named}")
     for engine in engines:
         left_out: list[str] = []
         for case, variant in cases_of(trial, load(engine.name), opened, options.values):
@@ -274,9 +299,27 @@ def _setting(
         repos=repos_of(options.repos, opened.beside),
         charts=charts_given(options.charts),
         include_crds=options.include_crds,
-        helm_binary=options.helm_binary,
+        binaries=_binaries(engine, options),
     )
     return configured(load(engine.name), setting, trial)
+
+
+def _given_binaries(options: CheckOptions) -> dict[str, str]:
+    """The binaries that are given, by engine."""
+    given = {name: getattr(options, f"{name}_binary") for name in BINARIES}
+    return {name: path for name, path in given.items() if path}
+
+
+def _binaries(engine: EngineId, options: CheckOptions) -> dict[str, str]:
+    """The same; to compare, that of the engine is looked up in PATH if it is not given."""
+    given, name = _given_binaries(options), engine.name
+    if not options.compare_engines or name in given:
+        return given
+    if load(name).run is None:
+        raise CannotContinue(f"--compare-engines: {load(name).label} is only simulated, no binary of it can be run")
+    if found := on_path(name):
+        return {**given, name: found}
+    raise CannotContinue(f"--compare-engines: no {name} is on the PATH; pass --{name}-binary PATH")
 
 
 def _planned(trial: Trial, setting: Setting) -> Plan:

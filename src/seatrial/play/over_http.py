@@ -9,6 +9,7 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
 from seatrial.engines import Stuck
 from seatrial.model.resource import Body, Ref
+from seatrial.sandbox import Door
 
 CALM_SECONDS = 0.25
 """How long a client must be silent before its wait is checked."""
@@ -34,6 +35,9 @@ class OverHttp:
 
     def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
         return self._server.kubeconfig(namespace, path)
+
+    def door(self) -> Door:
+        return self._server.door()
 
     def believes(self, content: Callable[[Body], bool]) -> None:
         self._server.is_ready = content

@@ -15,7 +15,7 @@ from seatrial.cluster.death import Death
 from seatrial.cluster.server.http import ApiServer
 from seatrial.cluster.server.transcript import ReplayDiffers, Transcript
 from seatrial.engines import Ended, Stalled
-from seatrial.engines.act import Act, Apply, HelmAct, Reconcile, Sync, Up
+from seatrial.engines.act import Act, Apply, HelmAct, Invocation, Reconcile, Sync, Up
 from seatrial.engines.engine import Before, Engine, PlannedStep, Scene, Seen, load
 from seatrial.engines.script import Answer, play
 from seatrial.helm import records as helmrecords
@@ -43,19 +43,19 @@ BETWEEN_STEPS_SECONDS = 300.0
 
 
 class Recorded(Struct, frozen=True):
-    """What the real Helm requested in one act, and how the act ended."""
+    """What a real client requested in one act, and how the act ended."""
 
-    act: HelmAct
+    act: HelmAct | Invocation
     transcript: Transcript
     ended: Ended
 
 
 Place = tuple[int, str, str, str, int]
-"""An act of Helm in a trial: step, action, release, namespace, and how many such acts the step had before."""
+"""An act of a real client in a trial: step, action, release, namespace, and how many such acts the step had before."""
 
 
 class Heard:
-    """What the real Helm requested in the rehearsals of one plan so far, by act. Each schedule can replay it."""
+    """What real clients requested in the rehearsals of one plan so far, by act. Each schedule can replay it."""
 
     def __init__(self) -> None:
         self.acts: dict[Place, list[Recorded]] = {}
@@ -86,10 +86,11 @@ class _Replays:
         """Nothing that follows is kept or replayed."""
         self._hung = True
 
-    def place(self, step: int, act: HelmAct) -> Place:
+    def place(self, step: int, act: HelmAct | Invocation) -> Place:
         """The place of an act that begins now."""
+        release = act.release if isinstance(act, HelmAct) else ""
         for number in count():
-            place = (step, act.action, act.release, act.namespace, number)
+            place = (step, act.action, release, act.namespace, number)
             if place not in self._places:
                 self._places.add(place)
                 return place
@@ -98,7 +99,7 @@ class _Replays:
     def transcript(self) -> Transcript:
         return Transcript(self._heard.bodies)
 
-    def next(self, place: Place, act: HelmAct) -> Recorded | None:
+    def next(self, place: Place, act: HelmAct | Invocation) -> Recorded | None:
         """What to try here. Nothing after an act that hung: how much a cancelled client still does is not settled."""
         if self._hung:
             return None
@@ -314,11 +315,13 @@ def _is_recorded(cluster: Cluster, release: str) -> bool:
 
 
 def _run(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:
-    """How each act is run: the real Helm over HTTP, or the script of an engine in process."""
+    """How each act is run: a real client over HTTP, or the script of an engine in process."""
     act: Act = planned.act
     match act:
         case HelmAct(simulated=False):
-            return _helm(stage, index, act)
+            return _over_http(stage, index, HELM, act)
+        case Invocation():
+            return _over_http(stage, index, planned.by, act)
         case HelmAct() | Apply() | Sync() | Reconcile() | Up():
             engine, cluster = load(planned.by), stage.cluster
             scene = Scene(index, stage.memory(engine), cluster.controllers.knows)
@@ -327,8 +330,8 @@ def _run(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:
             return play(engine.script(planned, scene), client)
 
 
-def _helm(stage: _Stage, index: int, act: HelmAct) -> Ended:
-    """The real Helm, or its recorded requests while the answers stay the same."""
+def _over_http(stage: _Stage, index: int, engine: str, act: HelmAct | Invocation) -> Ended:
+    """A real client, or its recorded requests while the answers stay the same."""
     cluster, replays = stage.cluster, stage.replays
     place = replays.place(index, act)
     if recorded := replays.next(place, act):
@@ -338,38 +341,38 @@ def _helm(stage: _Stage, index: int, act: HelmAct) -> Ended:
         except ReplayDiffers:
             replays.drop(place, recorded)
             raise
-        return _with_failure(cluster, start, recorded.ended)
+        return _with_failure(cluster, start, engine, recorded.ended)
     transcript = replays.transcript()
-    ended = _real_helm(cluster, act, transcript)
+    ended = _real_client(cluster, engine, act, transcript)
     replays.keep(place, Recorded(act, transcript, ended))
     return ended
 
 
-def _real_helm(cluster: Cluster, act: HelmAct, transcript: Transcript) -> Ended:
-    """Each act has a server of its own: what a cancelled Helm still sends ends with it."""
-    run = load(HELM).run
+def _real_client(cluster: Cluster, engine: str, act: HelmAct | Invocation, transcript: Transcript) -> Ended:
+    """Each act has a server of its own: what a cancelled client still sends ends with it."""
+    run = load(engine).run
     assert run is not None
     manager = "" if act.binary else helmsdk.FIELD_MANAGER
     start = cluster.recorder.count
-    with ApiServer(cluster, actor=HELM, client_manager=manager, transcript=transcript) as server:
+    with ApiServer(cluster, actor=engine, client_manager=manager, transcript=transcript) as server:
         ended = run(act, OverHttp(cluster, server))
-    return _with_failure(cluster, start, ended)
+    return _with_failure(cluster, start, engine, ended)
 
 
-def _with_failure(cluster: Cluster, start: int, ended: Ended) -> Ended:
-    """How an act of the real Helm ended, with the reasons of its error: it began at the event `start`."""
-    read = load(HELM).read_error
+def _with_failure(cluster: Cluster, start: int, engine: str, ended: Ended) -> Ended:
+    """How an act of a real client ended, with the reasons of its error: it began at the event `start`."""
+    read = load(engine).read_error
     if ended.outcome != "failed" or read is None:
         return ended
     with cluster.lock:
-        refused, reads = cluster.recorder.refused_since(start, HELM)
+        refused, reads = cluster.recorder.refused_since(start, engine)
         seen = Seen(refused, reads, tuple(ref for ref, _ in cluster.store))
     return replace(ended, failure=read(ended.error, seen))
 
 
 def _helm_inside(stage: _Stage, index: int, act: HelmAct) -> Answer:
     """An act of a Helm that another engine embeds."""
-    ended = _helm(stage, index, act)
+    ended = _over_http(stage, index, HELM, act)
     code = 200 if ended.outcome == "ok" else 500
     return Answer(code, message=ended.error, stuck=ended.stuck, failure=ended.failure)
 

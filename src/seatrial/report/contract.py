@@ -10,7 +10,7 @@ rehearsal that they are from (`shown_by`).
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -351,6 +351,28 @@ class JsonComparison(Struct, frozen=True):
     lost: list[JsonEdge]
 
 
+class JsonEngineDifference(Struct, frozen=True):
+    """Where the engine of seatrial and that of the user differ."""
+
+    step: Annotated[int, Meta(description="From 0; -1 for an object at the end of the trial.")]
+    what: Literal["outcome", "error", "event", "object"]
+    model: Annotated[str, Meta(description="Empty if only the real engine has it.")]
+    real: Annotated[str, Meta(description="Empty if only the model has it.")]
+
+
+class JsonEngineAgreement(Struct, frozen=True):
+    """One trial under one schedule, with the engine of seatrial and with that of the user."""
+
+    model: str
+    real: str
+    schedule: str
+    case: str
+    steps: int
+    events: int
+    objects: int
+    differences: list[JsonEngineDifference]
+
+
 class JsonSummary(Struct, frozen=True):
     """Counts."""
 
@@ -377,6 +399,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
     standings: Annotated[list[JsonStanding], Meta(description="The engines compared, if there are several.")] = []
     gates: list[JsonGate] = []
     comparison: JsonComparison | None = None
+    agreements: Annotated[list[JsonEngineAgreement], Meta(description="With --compare-engines.")] = []
     not_rehearsed: Annotated[
         list[str], Meta(description="What of the input was not rehearsed, and how to get it; no finding is about it.")
     ] = []

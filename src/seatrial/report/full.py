@@ -9,6 +9,7 @@ from seatrial.model.finding import Finding, Fix
 from seatrial.model.result import Consumer, Dependence, Difference, Prerequisite, Result
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.report import concise
+from seatrial.report.agreement import agreement_section
 from seatrial.report.compared import compared_section
 from seatrial.report.events import columns_of, event_lines
 from seatrial.report.excerpt import excerpts, gutter_of
@@ -62,6 +63,7 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
     if not page.quiet:
         yield from _nothing_found(result)
         yield from compared_section(result.comparison, page)
+        yield from agreement_section(result.agreements, page)
         yield from _consumers(result.consumers, page)
         yield from _differences("Objects that differ between renderings:", result.differences, page)
         yield from _differences("Objects that engines treat differently:", result.contrasts, page)

@@ -22,6 +22,7 @@ from seatrial.report.contract import (
     JsonDifference,
     JsonEdge,
     JsonEnding,
+    JsonEngineAgreement,
     JsonEvent,
     JsonFix,
     JsonGate,
@@ -66,6 +67,7 @@ def render(result: Result, page: Page) -> str:
         standings=[_standing(found) for found in result.standings],
         gates=[_gate(found) for found in result.gates],
         comparison=_comparison(result.comparison) if result.comparison else None,
+        agreements=[msgspec.convert(one, JsonEngineAgreement, from_attributes=True) for one in result.agreements],
         not_rehearsed=list(result.not_rehearsed),
     )
     return _written(report)

@@ -19,6 +19,7 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.connection import Connection, objects_of
 from seatrial.cluster.server.transcript import Transcript
 from seatrial.model.resource import Body, Ref
+from seatrial.sandbox import Door
 
 LOOPBACK = "127.0.0.1"
 BUSY_SHARE = 0.4
@@ -67,6 +68,7 @@ class ApiServer:
         """When each path was first requested since the cluster last changed."""
         self._requests_version = -1
         self._polled: set[str] = set()
+        self._doors: list[asyncio.Task[asyncio.Server]] = []
         self._socket = socket.create_server((LOOPBACK, port), backlog=512)
         self.port = self._socket.getsockname()[1]
         self._listening: asyncio.Server = _on_loop(self._listen())
@@ -74,6 +76,13 @@ class ApiServer:
     @property
     def url(self) -> str:
         return f"http://{LOOPBACK}:{self.port}"
+
+    def door(self) -> Door:
+        """An entrance for one process in the sandbox, which has no network: it sends us the socket it listens on."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        _on_loop(self._await_door(ours))
+        return Door(self.port, theirs.detach())
 
     def close(self) -> None:
         """Stop listening and close every connection."""
@@ -184,6 +193,18 @@ class ApiServer:
         loop = asyncio.get_running_loop()
         return await loop.create_server(lambda: Connection(self), sock=self._socket)
 
+    async def _await_door(self, ours: socket.socket) -> None:
+        asyncio.get_running_loop().add_reader(ours, self._open_door, ours)
+
+    def _open_door(self, ours: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(ours)
+        with ours:
+            _, descriptors, _, _ = socket.recv_fds(ours, 1, 1)
+        for descriptor in descriptors:
+            listening = loop.create_server(lambda: Connection(self), sock=socket.socket(fileno=descriptor))
+            self._doors.append(loop.create_task(listening))
+
     async def _cut_watches(self) -> None:
         for connection in tuple(self.connections):
             if connection.opened is not None:
@@ -191,6 +212,8 @@ class ApiServer:
 
     async def _stop(self) -> None:
         self._listening.close()
+        for door in self._doors:
+            (await door).close()
         # A client may have been accepted a moment ago; its connection is created in the following iterations.
         for _ in range(LOOP_ITERATIONS):
             for connection in tuple(self.connections):

@@ -6,14 +6,10 @@ import re
 from collections.abc import Iterator
 
 from seatrial.engines.engine import Seen
-from seatrial.model.refusal import Failure, Fault, FaultOf, GroupVersionKind
-from seatrial.model.resource import Ref, group_of, version_of
+from seatrial.engines.unmapped import unserved_in
+from seatrial.model.refusal import During, Failure, Fault, FaultOf
+from seatrial.model.resource import Ref
 
-# From the REST mapper of client-go, and from the resource builder of cli-runtime around it.
-UNMAPPED = re.compile(
-    r'(?:name: "(?P<name>[^"]*)" namespace: "(?P<namespace>[^"]*)" from "[^"]*": )?'
-    r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<version>[^"]+)"'
-)
 # From checkOwnership in pkg/action/validate.go of Helm 4.2.
 NOT_OWNED = re.compile(
     r'(?P<kind>\w+) "(?P<name>[^"]*)" in namespace "(?P<namespace>[^"]*)" exists and cannot be imported into '
@@ -49,7 +45,7 @@ def failure_of(error: str, seen: Seen = NOTHING_SEEN) -> Failure:
 
 
 def _faults(error: str, live: tuple[Ref, ...]) -> Iterator[Fault]:
-    yield from dict.fromkeys(_unserved(found, error) for found in UNMAPPED.finditer(error))
+    yield from unserved_in(error, _during(error))
     # Neither says the group of the object.
     for found in NOT_OWNED.finditer(error):
         named = (found["kind"], found["namespace"], found["name"])
@@ -64,13 +60,10 @@ def _faults(error: str, live: tuple[Ref, ...]) -> Iterator[Fault]:
     yield from dict.fromkeys(Fault(of) for words, of in SENTENCES if words in error)
 
 
-def _unserved(found: re.Match[str], error: str) -> Fault:
-    kind = GroupVersionKind(group_of(found["version"]), version_of(found["version"]), found["kind"])
-    named = found["name"] is not None
-    ref = Ref(kind.kind, found["namespace"], found["name"], kind.group) if named else None
+def _during(error: str) -> During:
     if CURRENT_MANIFEST in error:
-        return Fault("unserved", ref, kind, during="current-manifest")
-    return Fault("unserved", ref, kind, during="hook-deletion" if HOOK_DELETION in error else "")
+        return "current-manifest"
+    return "hook-deletion" if HOOK_DELETION in error else ""
 
 
 def _ref(text: str) -> Ref:

@@ -15,10 +15,10 @@ from seatrial.engines.act import HelmAct
 from seatrial.engines.engine import PlannedStep
 from seatrial.engines.helm import sdk, v3
 from seatrial.helm import records
-from seatrial.helm.binary import Binary
 from seatrial.model.engine import EngineId
 from seatrial.model.resource import Body
 from seatrial.model.timeline import Rehearsal
+from seatrial.sandbox.client import Binary
 from seatrial.sources.stored import recorded
 
 Steps = tuple[PlannedStep[Any], ...]

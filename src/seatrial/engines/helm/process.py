@@ -15,7 +15,7 @@ from seatrial.engines.helm.sdk import (
     options_of,
     patience_seconds,
 )
-from seatrial.helm.binary import CHART, FLAG, VALUES, Binary, Process, find, is_flag_error
+from seatrial.helm.binary import CHART, FLAG, VALUES, Process, find, is_flag_error
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
@@ -26,6 +26,7 @@ from seatrial.readiness.kstatus import (
     is_ready_with_jobs,
     is_ready_without_wait,
 )
+from seatrial.sandbox.client import Binary
 
 LEGACY = "--wait=legacy"
 LONGEST_SECONDS = 900

@@ -16,13 +16,13 @@ from seatrial.engines.act import HelmAct
 from seatrial.engines.engine import PlannedStep
 from seatrial.engines.helm import process, sdk, v3
 from seatrial.engines.setting import Setting, values_of
-from seatrial.helm.binary import Binary
 from seatrial.helm.history import History
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, dig
 from seatrial.model.trial import ROLLS_BACK, Step, Trial
+from seatrial.sandbox.client import Binary
 from seatrial.sources.charts.chart import ChartSource, own_values, with_own_values
 from seatrial.sources.charts.values import merged
 from seatrial.sources.opened import Opened
@@ -39,10 +39,13 @@ class Client(Struct, frozen=True):
 
 def configure(setting: Setting, trial: Trial) -> Setting:
     """The Helm that is asked for: the one that is built in, a binary, or a simulated Helm 3."""
-    binary = process.chosen(setting.engine, setting.helm_binary)
-    simulated = process.is_simulated(setting.engine, setting.helm_binary)
+    path = setting.binaries.get(sdk.NAME, "")
+    binary = process.chosen(setting.engine, path)
+    simulated = process.is_simulated(setting.engine, path)
     version = v3.VERSION if simulated else binary.version if binary else sdk.VERSION
-    return replace(setting, engine=EngineId(sdk.NAME, version), config=Client(binary, simulated))
+    return replace(
+        setting, engine=EngineId(sdk.NAME, version, real=binary is not None), config=Client(binary, simulated)
+    )
 
 
 def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[HelmAct]:

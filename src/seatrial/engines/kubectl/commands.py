@@ -74,7 +74,7 @@ def apply(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] = 
     if options.refused:
         return Ended("failed", options.refused)
     chosen = [one for one in objects if options.selects(one.body)]
-    mapped, errors = yield from _mapped(chosen)
+    mapped, errors = yield from _mapped(chosen, namespace)
     parent = parent_of(options.applyset, namespace) if options.applyset else None
     if parent is not None:
         mapped = [msgspec.structs.replace(one, body=parent.marked(one.body)) for one in mapped]
@@ -115,7 +115,7 @@ def delete(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] =
     Where one could not be deleted, nothing is waited for. Upstream: `pkg/cmd/delete/delete.go`.
     """
     options, given = asked_to_delete(flags), list(objects)
-    mapped, errors = yield from _mapped(given)
+    mapped, errors = yield from _mapped(given, namespace)
     going: list[Body] = []
     for one in mapped:
         command = _about(one.body, namespace, "delete")
@@ -136,28 +136,33 @@ def is_builtin(body: Body) -> bool:
     return "." not in group or group.endswith(".k8s.io")
 
 
-def _mapped(objects: Iterable[Manifest]) -> Part[tuple[list[Manifest], list[Error]]]:
-    """The objects whose kinds are served, and the words about the others."""
+def _mapped(objects: Iterable[Manifest], namespace: str) -> Part[tuple[list[Manifest], list[Error]]]:
+    """The objects whose kinds are served, each in its namespace, and the words about the others.
+
+    Upstream: `SetNamespace` in `visitor.go` of cli-runtime, before anything is sent or remembered.
+    """
     found: list[Manifest] = []
     errors: list[Error] = []
     for one in objects:
         answer = yield _about(one.body, "", "discover")
         if answer.code == 404:
             errors.append(Error(_unmapped(one), answer.failure))
+        elif answer.body.get("namespaced") and not metadata(one.body).get("namespace"):
+            found.append(msgspec.structs.replace(one, body=with_metadata(one.body, namespace=namespace)))
         else:
             found.append(one)
     return found, errors
 
 
 def _gone(going: list[Body], patience: str) -> Script:
-    """Wait until objects are gone, or others of the same names are in their places."""
+    """Wait until objects are gone, one after another, or others of the same names are in their places."""
     left = going
     while left:
         answer = yield _about(left[0], "", "get")
         if answer.code != 200 or uid_of(answer.body) != uid_of(left[0]):
             left = left[1:]
             continue
-        stuck = (yield Wait(tuple(ref_of(body) for body in left))).stuck
+        stuck = (yield Wait((ref_of(left[0]),))).stuck
         if stuck is not None:
             return Ended("hung", f"{stuck.sentence}. kubectl times out after {patience}", stuck=stuck)
     return Ended("ok")

@@ -29,9 +29,11 @@ VALIDATIONS = {
 }
 """Of `--validate`: what the server is asked for. Upstream: `GetValidationDirective` in `pkg/cmd/util/helpers.go`."""
 UNSELECTED = (
-    "error: all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all "
+    "all resources selected for prune without explicitly passing --all. To prune all resources, pass the --all "
     "flag. If you did not mean to prune all resources, specify a label selector"
 )
+
+SERVER_SIDE_PRUNE = "--prune is in alpha and doesn't currently work on objects created by server-side apply"
 
 
 class Asked(Struct, frozen=True):
@@ -54,15 +56,24 @@ class Asked(Struct, frozen=True):
     @property
     def refused(self) -> str:
         """Why kubectl does not begin at all, in its words."""
-        if self.force and self.server_side:
-            return "error: --force cannot be used with --server-side"
-        if not self.applyset:
-            return UNSELECTED if self.prune and not self.all and not self.selector else ""
-        if not self.prune:
-            return "error: --applyset requires --prune"
-        given = {"--selector": self.selector, "--prune-allowlist": self.allowlist, "--all": self.all}
-        with_it = next((flag for flag, value in given.items() if value), "")
-        return f"error: {with_it} is incompatible with --applyset" if with_it else ""
+        words = next((words for words, contradicts in self._contradictions() if contradicts), "")
+        return f"error: {words}" if words else ""
+
+    def _contradictions(self) -> tuple[tuple[str, bool], ...]:
+        """What `Validate` in `apply.go` looks for, in its order."""
+        with_set, without_set = self.prune and bool(self.applyset), self.prune and not self.applyset
+        return (
+            ("--force-conflicts only works with --server-side", self.force_conflicts and not self.server_side),
+            ("--force cannot be used with --server-side", self.force and self.server_side),
+            ("cannot set --all and --selector at the same time", self.all and bool(self.selector)),
+            ("--applyset requires --prune", bool(self.applyset) and not self.prune),
+            ("--force cannot be used with --prune", self.prune and self.force),
+            ("--all is incompatible with --applyset", with_set and self.all),
+            ("--selector is incompatible with --applyset", with_set and bool(self.selector)),
+            ("--prune-allowlist is incompatible with --applyset", with_set and bool(self.allowlist)),
+            (UNSELECTED, without_set and not self.all and not self.selector),
+            (SERVER_SIDE_PRUNE, without_set and self.server_side),
+        )
 
     def selects(self, body: Body) -> bool:
         return all(_fits(labels_of(body), term) for term in self.selector)

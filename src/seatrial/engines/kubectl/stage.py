@@ -1,19 +1,31 @@
-"""A step of kubectl, prepared: its manifests read, or its chart printed by `helm template`."""
+"""A step of kubectl, prepared: its manifests read, or its chart printed by `helm template`.
+
+A kubectl of the user is told to read the same files by itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
-from seatrial.engines.act import Apply, Manifest
-from seatrial.engines.engine import PlannedStep
-from seatrial.engines.kubectl.commands import NAME
+from seatrial.engines.act import Apply, Invocation, Manifest
+from seatrial.engines.engine import PlannedStep, known_version
+from seatrial.engines.kubectl.commands import NAME, VERSION
+from seatrial.engines.kubectl.flags import asked, asked_to_delete
+from seatrial.engines.kubectl.process import FLAG, find
 from seatrial.engines.setting import Setting, is_chart, release_of
 from seatrial.kinds.tables.catalogue import named_kind
+from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
-from seatrial.model.trial import Step
+from seatrial.model.resource import Body, group_of, metadata, name_of, version_of
+from seatrial.model.trial import Step, Trial
+from seatrial.sandbox.client import Binary
+from seatrial.sources.files import STDIN
+from seatrial.sources.manifests import kustomize
 from seatrial.sources.manifests.parts import GROUP as KUSTOMIZE_FILES
 from seatrial.sources.manifests.parts import part_of
 from seatrial.sources.manifests.reading import read_manifests
@@ -23,7 +35,57 @@ PIPED = "kubectl: rehearsed as `helm template{} | kubectl apply -f -`; hooks are
 LEFT_OUT = "kubectl: helm template leaves out the CRDs of crds/; pass --include-crds to print them."
 
 
-def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Apply]:
+def configure(setting: Setting, trial: Trial) -> Setting:
+    """The version that is simulated, or the kubectl of the user."""
+    path = setting.binaries.get(NAME, "")
+    if not path:
+        return replace(setting, engine=known_version(setting.engine, (VERSION,)))
+    binary, version = find(path), setting.engine.version.removeprefix("v")
+    if version and not f"{binary.version}.".startswith(f"{version}."):
+        raise CannotContinue(f"--engine {setting.engine}: {FLAG} {path} is kubectl {binary.version}")
+    return replace(setting, engine=EngineId(NAME, binary.version, real=True), config=binary)
+
+
+def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Any]:
+    """What is applied or deleted, by a script or by the kubectl of the user."""
+    planned: PlannedStep[Any] = _stage(step, setting)
+    if not isinstance(setting.config, Binary):
+        return planned
+    return replace(planned, act=_invocation(planned, setting, setting.config))
+
+
+def _invocation(planned: PlannedStep[Apply], setting: Setting, binary: Binary) -> Invocation:
+    """The command that a user would type. Refuses the flags that the simulated kubectl does not know."""
+    step, objects = planned.step, planned.act.objects
+    patience = asked_to_delete(step.flags).patience if step.action == "delete" else ""
+    flags = step.flags
+    if step.action == "apply" and asked(step.flags).applyset:
+        flags = (*flags, "--namespace", planned.namespace)  # An ApplySet needs an explicit one.
+    if step.action == "delete" and named_kind(step.source):
+        body = objects[0].body
+        named = "/".join((_resource(body), name_of(body)))
+        namespace = str(metadata(body).get("namespace") or planned.namespace)
+        return Invocation(binary, step.action, (step.action, named, *step.flags), namespace, patience=patience)
+    path = setting.opened.path(step.source)
+    command = Invocation(binary, step.action, (step.action,), planned.namespace, patience=patience)
+    if path == STDIN or is_chart(step, setting):
+        text = "---\n".join(msgspec.yaml.encode(one.body).decode() for one in objects)
+        return replace(command, arguments=(step.action, "-f", "-", *flags), stdin=text)
+    if kustomize.is_kustomization(Path(path)):
+        return replace(command, arguments=(step.action, "-k", path, *flags), reads=(path,))
+    recursive = Path(path).is_dir() and _is_recursive(step, setting) and not any(f in RECURSIVE for f in step.flags)
+    arguments = (step.action, "-f", path, *(("-R",) if recursive else ()), *flags)
+    return replace(command, arguments=arguments, reads=(path,))
+
+
+def _resource(body: Body) -> str:
+    """`configmap`, `deployment.v1.apps`."""
+    kind, api_version = str(body["kind"]).lower(), str(body["apiVersion"])
+    group = group_of(api_version)
+    return f"{kind}.{version_of(api_version)}.{group}" if group else kind
+
+
+def _stage(step: Step, setting: Setting) -> PlannedStep[Apply]:
     """What is applied or deleted; a chart is piped from `helm template`."""
     namespace = step.namespace or setting.namespace
     if step.action == "delete":

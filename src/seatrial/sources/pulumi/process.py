@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -21,18 +20,15 @@ from typing import IO, Any
 from msgspec import Struct
 
 from seatrial.model.resource import Body
+from seatrial.sandbox import confined
 from seatrial.sources.pulumi.messages import FINAL_MESSAGES, understood
 
-CONFINED = Path(__file__).with_name("confined.py")
+RECORDERS = Path(__file__).parent
+"""What runs in the interpreter of a program."""
 MESSAGES_MAX = 50_000
 MESSAGE_CHARS_MAX = 20_000_000
 SAID_CHARS_MAX = 200_000_000
 SAID_BYTES_MAX = 20_000
-SECRETIVE = (
-    *("/run/secrets", "/var/run/secrets", "/run/user", "/run/credentials"),
-    *("/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/crio/crio.sock"),
-)
-"""Hidden besides the user's home: tokens of the host, and sockets of container runtimes."""
 
 
 class ProgramExit(Struct, frozen=True):
@@ -60,7 +56,7 @@ def run(
     """
     with _home() as home, _pipes() as (theirs, ours), Path(home, "said").open("w+b") as said:
         process = subprocess.Popen(
-            [sys.executable, "-I", str(CONFINED), home, *_view((folder, *seen)), *command(*theirs, home)],
+            confined(command(*theirs, home), home=home, seen=(RECORDERS, folder, *seen)),
             cwd=folder,
             env=_environment(home),
             stdin=subprocess.DEVNULL,
@@ -88,13 +84,6 @@ def version_of(interpreter: str) -> str:
     """The output of `--version` of an interpreter."""
     asked = [interpreter, "--version"]
     return subprocess.run(asked, capture_output=True, text=True, check=False, env={}, timeout=10).stdout
-
-
-def _view(seen: Iterable[Path]) -> Iterator[str]:
-    """The paths hidden from a program, and the paths shown in spite of that: two lists, each joined like PATH."""
-    hidden = dict.fromkeys(os.path.realpath(path) for path in (Path.home(), *SECRETIVE))
-    yield os.pathsep.join(hidden)
-    yield os.pathsep.join(dict.fromkeys(os.path.realpath(path) for path in (CONFINED.parent, *seen)))
 
 
 def _converse(reads: IO[str], writes: IO[str], setting: Body, answer: Callable[[Body], Body]) -> Body:

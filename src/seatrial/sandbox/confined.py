@@ -1,14 +1,21 @@
 """A sandbox: a separate process that drops the network and write access, then executes the program.
 
 Run by path, with the only writable folder, the paths to hide, the paths to show in spite of that (both joined like
-PATH), and the command. Uses the standard library only.
+PATH), a door or nothing, and the command. Uses the standard library only.
+
+A door is `PORT:DESCRIPTOR`: the program finds a server at this port of its own loopback device, and nothing else. The
+socket that listens there is sent out of the sandbox over the descriptor, and whoever receives it answers.
 """
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import resource
+import signal
+import socket
+import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +30,9 @@ MOUNT_SETATTR = 442
 """The syscall number on every architecture: the C library may be too old to have a wrapper."""
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 MOUNT_ATTR_RDONLY = 1
-PR_SET_PDEATHSIG, SIGKILL = 1, 9
+PR_SET_PDEATHSIG = 1
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+LOOPBACK = "127.0.0.1"
 CPU_SECONDS_MAX = 120
 FILE_BYTES_MAX = 64 * 1024 * 1024
 HOME_BYTES_MAX = 4 * FILE_BYTES_MAX
@@ -45,11 +54,11 @@ class Attributes(ctypes.Structure):
 
 def main() -> None:
     parent = os.getppid()
-    home, hidden, seen, *command = sys.argv[1:]
+    home, hidden, seen, door, *command = sys.argv[1:]
     shown = [home, *seen.split(os.pathsep), str(Path(command[0]).resolve().parent.parent)]
     alone = sys.platform == "linux" and _alone(home, hidden.split(os.pathsep), shown)
     if sys.platform == "linux":  # The program ends together with seatrial; entering namespaces resets this.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         return
     for limit, most in (
@@ -62,6 +71,8 @@ def main() -> None:
         _, hard = resource.getrlimit(limit)
         least = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(limit, (least, least))
+    if door:
+        _open_door(*map(int, door.split(":")), alone=alone)
     if alone:
         _become_init()
     os.execv(command[0], command)
@@ -97,6 +108,17 @@ def _alone(home: str, hidden: list[str], shown: list[str]) -> bool:
     return True
 
 
+def _open_door(port: int, descriptor: int, *, alone: bool) -> None:
+    """Listen on the loopback device of the sandbox; outside of one, the program reaches the server itself."""
+    with socket.socket(fileno=descriptor) as outside:
+        if not alone:
+            return
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
+            fcntl.ioctl(device, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
+        with socket.create_server((LOOPBACK, port), backlog=512) as listening:
+            socket.send_fds(outside, [b"!"], [listening.fileno()])
+
+
 def _hide(libc: ctypes.CDLL, path: Path, shown: list[Path], empty: Path) -> None:
     """Replace a file or folder by an empty one, except for the folders in it to show."""
     if not path.exists() or any(path.is_relative_to(one) for one in shown):
@@ -118,10 +140,11 @@ def _become_init() -> None:
     child = os.fork()
     if child == 0:
         libc = ctypes.CDLL(None)
-        libc.prctl(PR_SET_PDEATHSIG, SIGKILL)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         # Hides other processes; a container may forbid the mount.
         libc.mount(b"proc", b"/proc", b"proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
         return
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # It is for the program, which may have something to finish.
     os.closerange(3, 1024)  # So that the reader of its pipes notices when it ends.
     _, status = os.waitpid(child, 0)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)

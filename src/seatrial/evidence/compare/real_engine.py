@@ -1,0 +1,119 @@
+"""An engine compared with the real one, a binary of the user: the same trial under the same schedule, step by step.
+
+Compares how steps end, their requests and what controllers do, and the objects at the end. Reads, status updates, times
+and counters are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+from typing import Any
+
+import msgspec
+
+from seatrial.model.resource import Body, Ref
+from seatrial.model.result import EngineAgreement, EngineDifference
+from seatrial.model.timeline import Event, Rehearsal
+
+NO_EFFECT = ("read", "unchanged", "waiting")
+VOLATILE = frozenset(("resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "time", "status"))
+GONE = ("deleted",)
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def agreement(model: Rehearsal, real: Rehearsal, case: str = "") -> EngineAgreement:
+    """Where two rehearsals of one trial differ."""
+    left, right = _objects(model), _objects(real)
+    return EngineAgreement(
+        model=str(model.engine),
+        real=str(real.engine),
+        schedule=real.schedule,
+        case=case,
+        steps=len(real.steps),
+        events=sum(len(_events(real, step)) for step in range(len(real.steps))),
+        objects=len(right),
+        differences=(*_step_differences(model, real), *_object_differences(left, right)),
+    )
+
+
+def _step_differences(model: Rehearsal, real: Rehearsal) -> Iterator[EngineDifference]:
+    for step, (simulated, ended) in enumerate(zip(model.steps, real.steps, strict=True)):
+        if simulated.outcome != ended.outcome:
+            yield EngineDifference(step, "outcome", simulated.outcome, ended.outcome)
+        elif simulated.error.split() != ended.error.split():
+            yield EngineDifference(step, "error", simulated.error, ended.error)
+        before, after = _events(model, step), _events(real, step)
+        for tag, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+            if tag != "equal":
+                yield from _unpaired(step, before[i:j], after[k:m])
+
+
+def _unpaired(step: int, model: list[str], real: list[str]) -> Iterator[EngineDifference]:
+    for number in range(max(len(model), len(real))):
+        pair = (side[number] if number < len(side) else "" for side in (model, real))
+        yield EngineDifference(step, "event", *pair)
+
+
+def _events(rehearsal: Rehearsal, step: int) -> list[str]:
+    return [_words(event) for event in rehearsal.of_step(step) if _is_compared(event)]
+
+
+def _is_compared(event: Event) -> bool:
+    return event.effect not in NO_EFFECT and not (event.effect == "changed" and event.cause is not None)
+
+
+def _words(event: Event) -> str:
+    words = (event.actor, event.verb, str(event.object), event.effect, event.message)
+    return " ".join(filter(None, words))
+
+
+def _objects(rehearsal: Rehearsal) -> dict[Ref, Any]:
+    """The objects at the end of a trial, without times, counters and status."""
+    found: dict[Ref, Any] = {}
+    for event in rehearsal.timeline:
+        if event.effect in GONE:
+            found.pop(event.object, None)
+        elif event.after is not None and event.effect != "refused":
+            found[event.object] = event.after
+    return {ref: _settled(body) for ref, body in sorted(found.items())}
+
+
+def _settled(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _text(key, held) for key, held in value.items() if key not in VOLATILE}
+        case list():
+            return [_settled(item) for item in value]
+    return value
+
+
+def _text(key: str, value: Any) -> Any:
+    """What kubectl writes as JSON is compared as JSON."""
+    return msgspec.json.decode(value) if key == LAST_APPLIED and isinstance(value, str) else _settled(value)
+
+
+def _object_differences(model: dict[Ref, Any], real: dict[Ref, Any]) -> Iterator[EngineDifference]:
+    for ref in sorted({*model, *real}):
+        if ref not in model or ref not in real:
+            yield EngineDifference(-1, "object", str(ref) if ref in model else "", str(ref) if ref in real else "")
+            continue
+        for path in _paths(model[ref], real[ref]):
+            name = f"{ref} {'.'.join(path)}:"
+            yield EngineDifference(-1, "object", *(f"{name} {_at(body[ref], path)}" for body in (model, real)))
+
+
+def _paths(one: Any, other: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The innermost fields that differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted({*one, *other}):
+            yield from _paths(one.get(key), other.get(key), (*path, key))
+    elif one != other:
+        yield path
+
+
+def _at(body: Body, path: Iterable[str]) -> str:
+    value: Any = body
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return "absent" if value is None else msgspec.json.encode(value).decode()

@@ -1,0 +1,165 @@
+"""A binary of the user, such as kubectl, and one run of it against a cluster. Knows no engine.
+
+It runs in the sandbox: the cluster is the only server that it reaches, its home is empty and thrown away, and it can
+write nowhere else. It reads the files that it is told to deploy where they are.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from seatrial.model.errors import CannotContinue
+from seatrial.sandbox import Door, confined
+
+ANSWER_SECONDS = 20
+"""Time limit for printing its version."""
+ANSWER_BYTES = 4096
+KUBECONFIG, HOME, STDIN, STDOUT, STDERR = "kubeconfig", "home", "stdin", "stdout", "stderr"
+
+
+class Binary(Struct, frozen=True):
+    """An executable of an engine, and its version."""
+
+    path: str
+    version: str
+
+    @property
+    def major(self) -> int:
+        return int(self.version.partition(".")[0])
+
+
+def located(path: str, flag: str) -> str:
+    """The executable at a path, or of a name that is looked up in PATH."""
+    found = shutil.which(path)
+    if found is None:
+        where = Path(path)
+        error = "is a folder" if where.is_dir() else "is not executable" if where.exists() else "does not exist"
+        raise CannotContinue(f"{flag} {path}: {error}")
+    return str(Path(found).absolute())
+
+
+def on_path(name: str) -> str:
+    """The executable of a name in PATH; empty if there is none. Relative entries, such as `.`, do not count."""
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return shutil.which(name, path=os.pathsep.join(entry for entry in entries if Path(entry).is_absolute())) or ""
+
+
+def answer(found: str, path: str, arguments: Iterable[str], *, flag: str, name: str) -> str:
+    """The beginning of what it prints. The process and its children are killed."""
+    with tempfile.TemporaryDirectory(prefix="seatrial-") as folder:
+        Path(folder, HOME).mkdir()
+        try:
+            process = subprocess.Popen(
+                [found, *arguments],
+                env=environment(folder),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CannotContinue(f"{flag} {path}: cannot be run: {error.strerror}") from None
+        timer = threading.Timer(ANSWER_SECONDS, end, [process])
+        timer.start()
+        with process:
+            assert process.stdout
+            output = process.stdout.read(ANSWER_BYTES)
+            end(process)
+        if not timer.is_alive():
+            raise CannotContinue(f"{flag} {path}: is not {name}: `{name} version` did not end")
+        timer.cancel()
+    return output.decode(errors="replace").strip()
+
+
+def end(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:
+    """Kill the process and its children."""
+    with suppress(ProcessLookupError):  # It may have ended in the meantime.
+        os.killpg(process.pid, number)
+
+
+def environment(folder: str) -> dict[str, str]:
+    """No user settings: no other cluster, no caches, no proxies."""
+    home = str(Path(folder, HOME))
+    return {
+        "HOME": home,
+        "KUBECONFIG": str(Path(folder, KUBECONFIG)),
+        "KUBECACHEDIR": f"{home}/kube",
+        "LANG": "C.UTF-8",
+        "PATH": os.defpath,
+        "TMPDIR": home,
+    }
+
+
+class Client:
+    """One run of a binary."""
+
+    def __init__(
+        self,
+        binary: Binary,
+        arguments: Iterable[str],
+        *,
+        kubeconfig: str,
+        door: Door,
+        stdin: str = "",
+        reads: Iterable[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        self._folder = os.path.realpath(tempfile.mkdtemp(prefix="seatrial-"))
+        with ExitStack() as cleanup:
+            cleanup.callback(shutil.rmtree, self._folder, ignore_errors=True)
+            self._file(HOME).mkdir()
+            self._file(KUBECONFIG).write_text(kubeconfig)
+            self._file(STDIN).write_text(stdin)
+            path = Path(binary.path)
+            seen = [self._file("."), path.parent, path.resolve().parent, *map(Path, reads)]
+            with (
+                self._file(STDIN).open("rb") as given,
+                self._file(STDOUT).open("wb") as output,
+                self._file(STDERR).open("wb") as errors,
+            ):
+                self._process = subprocess.Popen(
+                    confined([binary.path, *arguments], home=str(self._file(HOME)), seen=seen, door=door),
+                    env={**environment(self._folder), **(variables or {})},
+                    stdin=given,
+                    stdout=output,
+                    stderr=errors,
+                    pass_fds=(door.descriptor,),
+                    start_new_session=True,  # own process group: child processes are killed with it
+                )
+            os.close(door.descriptor)
+            self._cleanup = cleanup.pop_all()
+        self.stdout = self.stderr = ""
+        """Available after `close`."""
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the process ends within this time."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Kill the process if it is running, read its output and remove its folder."""
+        if not self.wait(0):
+            end(self._process)
+        self._process.wait()
+        self.stdout, self.stderr = (self._file(name).read_text(errors="replace") for name in (STDOUT, STDERR))
+        self._cleanup.close()
+
+    @property
+    def failed(self) -> bool:
+        return self._process.returncode != 0
+
+    def _file(self, name: str) -> Path:
+        return Path(self._folder, name)
