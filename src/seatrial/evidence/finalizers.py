@@ -1,4 +1,4 @@
-"""Objects that stay Terminating because the operator that removes their finalizer was deleted first."""
+"""Objects that stay Terminating: the operator that removes their finalizer was deleted first, or there is none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating
 from seatrial.kinds.operators.generic import described_deployments
 from seatrial.kinds.operators.table import workload_of
 from seatrial.kinds.scripts.commands import needed
-from seatrial.model.release import Case, Resource
+from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 
@@ -32,20 +32,48 @@ class Held(Struct, frozen=True):
     operator: Event
     """The deletion of the workload that removes the finalizer, or probably does."""
     known: bool
+    """Whether the workload was seen setting it."""
+    probable: bool = False
+    """Whether the workload has rights to the kind, and the finalizer is named after its group."""
+
+
+class Unremoved(Struct, frozen=True):
+    """An object that stays Terminating because of a finalizer of its manifest that nothing in the rehearsal removes."""
+
+    deletion: Event
+    finalizer: str
+    written: Resource
 
 
 def held_by_gone_operators(moment: Moment) -> Iterator[Held]:
     """Objects that stay Terminating because this step, or one before it, deleted their operator."""
-    for deletion in moment.events():
-        ref = deletion.object
-        live = moment.live(ref) if deletion.effect == "deleting" else None
-        if live is None or not is_terminating(live) or _is_deleted_by_hook(moment, ref):
+    for deletion, finalizer in _held(moment):
+        setter = _setter(moment.rehearsal, deletion.object, finalizer)
+        if not setter and (held := _likely(moment, deletion, finalizer)):
+            yield held
+        elif setter and (operator := _went(moment, setter)):
+            yield Held(deletion, finalizer, operator, known=True)
+
+
+def held_by_nothing(moment: Moment) -> Iterator[Unremoved]:
+    """Objects that stay Terminating because of a finalizer that only their manifest sets, and no operator is known."""
+    for deletion, finalizer in _held(moment):
+        ref, release = deletion.object, moment.before
+        written = release.find(ref) if release else None
+        by_manifest = written is not None and finalizer in finalizers_of(written.body)
+        if written is None or not by_manifest or finalizer.startswith(OF_KUBERNETES):
             continue
-        for finalizer in finalizers_of(live)[:1]:
-            setter = _setter(moment.rehearsal, ref, finalizer)
-            operator = _went(moment, setter) if setter else _likely(moment.rehearsal, moment.case, deletion, finalizer)
-            if operator is not None:
-                yield Held(deletion, finalizer, operator, known=bool(setter))
+        if not _setter(moment.rehearsal, ref, finalizer) and not _likely(moment, deletion, finalizer):
+            yield Unremoved(deletion, finalizer, written)
+
+
+def _held(moment: Moment) -> Iterator[tuple[Event, str]]:
+    """Deletions of objects that are still Terminating when the step has ended, and the first finalizer of each."""
+    for deletion in moment.events():
+        live = moment.live(deletion.object) if deletion.effect == "deleting" else None
+        if live is None or not is_terminating(live) or _is_deleted_by_hook(moment, deletion.object):
+            continue
+        yield from ((deletion, finalizer) for finalizer in finalizers_of(live)[:1])
 
 
 def rights_gone(rehearsal: Rehearsal, held: Held) -> list[Ref]:
@@ -100,18 +128,36 @@ def _described(rehearsal: Rehearsal) -> dict[Ref, str]:
     return {ref: name for event in assumed if event.after for ref, name in described_deployments(event.after)}
 
 
-def _likely(rehearsal: Rehearsal, case: Case, deletion: Event, finalizer: str) -> Event | None:
-    """A workload deleted earlier, of a release that also has the CRD and writes the object with its finalizer."""
-    release = Moment(rehearsal, case, deletion.step).before
+def _likely(moment: Moment, deletion: Event, finalizer: str) -> Held | None:
+    """The workload of the same release that probably removes a finalizer which the manifest sets, if it is deleted too.
+
+    It has rights to the kind, or the release brings the CRD.
+    """
+    release = moment.before
     if release is None or release.find(deletion.object) is None or finalizer.startswith(OF_KUBERNETES):
         return None
+    gone = [event for event in moment.events() if event.effect in GOING and event.object.kind in WORKLOADS]
+    written = [(event, found) for event in gone if (found := release.find(event.object))]
+    for event, workload in written:
+        if _has_rights(release, workload, deletion.object.group):
+            probable = deletion.object.group in finalizer and event.index < deletion.index
+            return Held(deletion, finalizer, event, known=False, probable=probable)
     definitions = (r.body for r in (*release.crds, *release.resources) if r.ref.kind == DEFINITION)
-    if not any(_defines(body, deletion.object) for body in definitions):
+    if not written or not any(_defines(body, deletion.object) for body in definitions):
         return None
-    for event in rehearsal.of_step(deletion.step):
-        if event.index < deletion.index and event.effect in GOING and event.object.kind in WORKLOADS:
-            return event if release.find(event.object) else None
-    return None
+    return Held(deletion, finalizer, written[0][0], known=False)
+
+
+def _has_rights(release: Release, workload: Resource, group: str) -> bool:
+    """Whether a role of the release grants the workload's ServiceAccount rights in an API group by name."""
+    account = str(dig(workload.body, "spec", "template", "spec", "serviceAccountName") or "default")
+    bound = {
+        str(dig(resource.body, "roleRef", "name"))
+        for resource in release.resources
+        if resource.ref.kind in RIGHTS[1:] and any(s.get("name") == account for s in listed(resource.body, "subjects"))
+    }
+    roles = (r for r in release.resources if r.ref.kind in ("Role", "ClusterRole") and r.ref.name in bound)
+    return any(group in (rule.get("apiGroups") or ()) for role in roles for rule in listed(role.body, "rules"))
 
 
 def _defines(definition: Body, ref: Ref) -> bool:

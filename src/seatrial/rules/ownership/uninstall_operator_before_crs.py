@@ -21,8 +21,12 @@ resources before workloads, does not wait in between, and is gone at once. `depe
 Kustomizations or HelmReleases that are deleted together, any may be first.
 
 If the operator's ServiceAccount and rights are not part of the release, it is a race between its last seconds and the
-deletion. If it is unknown who removes a finalizer, a workload of the release that also has the CRD is the likely one.
-Both are a `may`, as is a release with a pre-delete hook that runs its own program, unless the step hangs.
+deletion, and a `may`. So is a release with a pre-delete hook that runs its own program, unless the step hangs.
+
+A finalizer may be part of the manifest. If it is named after the group of the custom resource, and a workload of the
+release has rights to that group, this workload is `likely` the one that removes it. If the release only has the CRD
+beside a workload, it is a `may`. If nothing that is modelled or described removes the finalizer, the object stays
+Terminating whenever it is deleted, also when an upgrade drops it.
 
 ## Example
 ```
@@ -46,7 +50,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.finalizers import Held, held_by_gone_operators, programs_before, rights_gone
+from seatrial.evidence.finalizers import (
+    Held,
+    Unremoved,
+    held_by_gone_operators,
+    held_by_nothing,
+    programs_before,
+    rights_gone,
+)
 from seatrial.evidence.flux.reconciliations import FLUX, failed_release, flux_says, goes_on, is_flux
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.unserved import DEFINITION
@@ -69,6 +80,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         for group in groups.values():
             reported |= {held.deletion.object for held in group}
             yield _finding(moment, group)
+        unremoved = [held for held in held_by_nothing(moment) if held.deletion.object not in reported]
+        reported |= {held.deletion.object for held in unremoved}
+        yield from (_unremoved(moment, held) for held in unremoved)
 
 
 def _finding(moment: Moment, group: list[Held]) -> Finding:
@@ -78,13 +92,13 @@ def _finding(moment: Moment, group: list[Held]) -> Finding:
     rights = rights_gone(moment.rehearsal, first)
     unseen = next(programs_before(moment.case, moment.index), None)
     gone = bool(rights) or operator.step < moment.index or _with_namespace(first)
-    sure = moment.ended.outcome == "hung" or (first.known and unseen is None and gone)
+    sure = _stops(moment, sample) or (first.known and unseen is None and gone)
     return found(
         RULE,
         moment,
         objects=[operator.object, *refs],
         damage="failed-deploy",
-        certainty="will" if sure else "may",
+        certainty="will" if sure else "likely" if first.probable and unseen is None and gone else "may",
         message=f"{first_named(refs)} {'stays' if len(refs) == 1 else 'stay'} Terminating after {act}: "
         f"{operator.object} is deleted {_before(first)}",
         details=(
@@ -105,6 +119,34 @@ def _finding(moment: Moment, group: list[Held]) -> Finding:
         evidence=[operator, *(held.deletion for held in group)],
         confirm=f"kubectl get {in_kubectl(sample)} -o jsonpath='{{.metadata.finalizers}}'  # after {act}",
     )
+
+
+def _unremoved(moment: Moment, held: Unremoved) -> Finding:
+    """A finalizer of the manifest, and no controller of the release that removes it."""
+    ref, act = held.deletion.object, moment.act
+    return found(
+        RULE,
+        moment,
+        objects=[ref],
+        damage="failed-deploy",
+        certainty="will" if _stops(moment, ref) else "likely",
+        message=f"{ref} stays Terminating after {act}: nothing removes its finalizer",
+        details=(
+            f"The manifest sets the finalizer {held.finalizer}. No modelled or described controller removes it. "
+            "If one does, describe it in a trial file (`removes`).",
+            _ended(moment, [ref], held.finalizer),
+            "The next deployment finds the old object, and what it applies to it is deleted with it.",
+            f'To recover: kubectl patch {in_kubectl(ref)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'.',
+        ),
+        places=[held.written.place("metadata", "finalizers")],
+        evidence=[held.deletion],
+        confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.finalizers}}'  # after {act}",
+    )
+
+
+def _stops(moment: Moment, ref: Ref) -> bool:
+    """Whether the step waits for the deletion until it hangs or fails."""
+    return moment.ended.outcome == "hung" or (moment.ended.outcome == "failed" and str(ref) in moment.ended.error)
 
 
 def _before(held: Held) -> str:
