@@ -36,7 +36,7 @@ from seatrial.plan.plans import CheckOptions, plans, simulated_plans
 from seatrial.play import stored
 from seatrial.play.other_version import other_version
 from seatrial.play.rehearse import Heard, rehearse
-from seatrial.rules import all_invariants, all_rules
+from seatrial.rules import all_explained, all_invariants, all_rules, page
 from seatrial.sources import MANIFESTS, TRIAL, InputKind, git, kind_of, line_at
 from seatrial.sources.places import place_of
 
@@ -321,6 +321,7 @@ def _result(seen: list[Seen], findings: tuple[Finding, ...], line: Callable[[Pla
         not_rehearsed=tuple(dict.fromkeys(words for case in cases for words in case.not_rehearsed)),
         hollow=bool(cases) and all(case.hollow for case in cases),
         excerpts={place: text for place in sorted(places) if (text := line(place)) is not None},
+        pages={rule.name: page(rule) for rule in all_explained() if rule.name in {found.rule for found in findings}},
     )
 
 

@@ -15,6 +15,8 @@ NUMBERED = re.compile(r"^(?P<indent> {7}| {3})(?P<number> *\d+  )(?=[ a-z])")
 HIDDEN = re.compile(r"^   \d+ (?=(?:reads, updates and no-ops|read, update or no-op) not shown)", re.M)
 REAL = re.compile(r"(?<=@)[\w.+-]+(?= \(real\))")
 """The version of a binary of the user."""
+IN_JSON = re.compile(r'^(?P<before> +(?:"index": )?)\d+(?=,?$)', re.M)
+"""The number of an event in the JSON report: in `events`, or alone in its line in `evidence`."""
 COUNTED = re.compile(r"(?<=\bsteps| step) · \d+ events?$", re.M)
 
 
@@ -26,7 +28,8 @@ class Stable:
 
     def shown(self, text: str) -> str:
         text = COUNTED.sub("", HIDDEN.sub("   ", _unnumbered(text)))
-        return GENERATED.sub(self._renamed, REAL.sub("VERSION", text))
+        text = REAL.sub("VERSION", IN_JSON.sub(r"\g<before>0", text))
+        return GENERATED.sub(self._renamed, text)
 
     def _renamed(self, found: re.Match[str]) -> str:
         name, first, second = found["name"], found["first"], found["second"]

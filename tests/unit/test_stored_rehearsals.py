@@ -17,7 +17,7 @@ from seatrial.model.resource import Ref
 from seatrial.model.timeline import SCHEDULES, Event, Schedule
 from seatrial.plan.plans import CheckOptions
 from seatrial.play import stored
-from seatrial.report import full
+from seatrial.report import FORMATS, full
 from seatrial.report.page import Page
 from seatrial.sources.places import place_of
 
@@ -193,7 +193,7 @@ def test_the_command_line_stores_and_checks_in_every_format(capsys: pytest.Captu
         main(["run", "v2", "--from", "v1", "--schedule", schedule, "-o", "json"])
         Path(f"{schedule}.json").write_text(capsys.readouterr().out)
     given = [word for schedule in SCHEDULES for word in ("--rehearsal", f"{schedule}.json")]
-    for output in ("full", "concise", "json"):
+    for output in FORMATS:
         assert main(["check", *given, "-o", output]) == 1
         assert "release-to-hook-flip" in capsys.readouterr().out
 

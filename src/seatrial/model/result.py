@@ -222,6 +222,8 @@ class Result(Struct, frozen=True):
     files: int = 0
     excerpts: dict[Place, str] = {}
     """The source line at each place that a finding names, if it could be read."""
+    pages: dict[str, str] = {}
+    """The page of each rule that found something, by its name."""
     differences: tuple[Difference, ...] = ()
     contrasts: tuple[Difference, ...] = ()
     """Objects that the engines of this check treat differently."""

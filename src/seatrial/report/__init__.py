@@ -8,7 +8,7 @@ from typing import Literal, cast, get_args
 from seatrial.model.result import Result
 from seatrial.report.page import Page
 
-Output = Literal["full", "concise", "json"]
+Output = Literal["full", "concise", "json", "sarif", "junit", "github", "markdown"]
 FORMATS: tuple[Output, ...] = get_args(Output)
 """Each is the name of its module."""
 

@@ -12,15 +12,21 @@ SHOWN_MAX = 5
 
 def not_rehearsed(result: Result, page: Page) -> Iterator[Line]:
     """One line each, with the command that gets it."""
-    found = [*_dependencies(result), *result.not_rehearsed]
+    found = sentences_of(result)
     shown = found if page.verbose else found[:SHOWN_MAX]
     for words in shown:
-        yield from (line(Piece(text, "doubt")) for text in quoted(f"Not rehearsed: {words}", page, first="", rest="  "))
+        yield from (line(Piece(text, "doubt")) for text in quoted(words, page, first="", rest="  "))
     if more := len(found) - len(shown):
         yield line(Piece(f"Not rehearsed: {more} more (-v shows all)", "doubt"))
 
 
-def _dependencies(result: Result) -> Iterator[str]:
+def sentences_of(result: Result) -> list[str]:
+    """All of it as text."""
+    return [f"Not rehearsed: {words}" for words in _all(result)]
+
+
+def _all(result: Result) -> Iterator[str]:
     if result.missing_dependencies:
         names = ", ".join(result.missing_dependencies)
         yield f"dependencies in Chart.yaml that are not in charts/ (run helm dependency build): {names}"
+    yield from result.not_rehearsed
