@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from arms import Here, config, deployment
+from situations import plain
 
 from seatrial.model.resource import Body
 
@@ -84,3 +85,28 @@ def test_subresources(web: Here, given: tuple[str, str, str]) -> None:
     body: Body | None = {} if method in ("POST", "PATCH") else None
     content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
     assert web.api.send(method, web.at(kind, name), body, content_type).code == SUBRESOURCES[given]
+
+
+POD = {"containers": [{"name": "main", "image": "app"}]}
+WORKLOAD = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": POD}}
+JOB = {"template": {"spec": {**POD, "restartPolicy": "Never"}}}
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+COUNTED = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (plain("CronJob", "x", "batch/v1", spec={"schedule": "0 0 * * *", "jobTemplate": {"spec": JOB}}), {}),
+        (plain("Deployment", "x", "apps/v1", spec=WORKLOAD), {}),
+        (plain("StatefulSet", "x", "apps/v1", spec=WORKLOAD), {"replicas": 0, "availableReplicas": 0}),
+        (plain("PodDisruptionBudget", "x", "policy/v1", spec={"minAvailable": 1}), COUNTED),
+        (
+            plain("HorizontalPodAutoscaler", "x", "autoscaling/v2", spec={"maxReplicas": 2, "scaleTargetRef": TARGET}),
+            {"desiredReplicas": 0, "currentMetrics": None},
+        ),
+    ],
+    ids=lambda value: str(value.get("kind", "")),
+)
+def test_a_new_object_has_an_empty_status(here: Here, body: Body, status: Body) -> None:
+    assert here.create(body).body["status"] == status

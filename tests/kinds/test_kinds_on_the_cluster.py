@@ -180,6 +180,7 @@ def test_deleting_a_namespace_leaves_nothing() -> None:
     create(cluster, DATABASE + "---" + WEB, "demo")
     assert len(cluster.store.of_kind(("", "PersistentVolume"))) == 2
     assert cluster.request(Request("delete", "", "v1", "namespaces", name="demo")).code == 200
+    cluster.settle()
     assert cluster.store.content("demo") == []
     assert cluster.store.get(Ref("Namespace", "", "demo")) is None
     assert cluster.store.of_kind(("", "PersistentVolume")) == []

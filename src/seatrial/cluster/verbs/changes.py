@@ -19,6 +19,7 @@ from seatrial.cluster.verbs import conversion
 from seatrial.cluster.verbs.sizes import refuse_large
 from seatrial.kinds import World
 from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
+from seatrial.kinds.tables.empty_status import EMPTY_STATUS
 from seatrial.model.resource import Body, Ref, dig, metadata, name_of
 
 if TYPE_CHECKING:
@@ -136,6 +137,9 @@ def defaulted(kind: ServedKind, body: Body) -> Body:
 
 
 def prepared(kind: ServedKind, body: Body, old: Body | None) -> Body:
+    empty = EMPTY_STATUS.get((kind.group, kind.kind))
+    if old is None and empty is not None and "status" not in body:
+        body = {**body, "status": empty}
     known = kinds.known().get((kind.group, kind.kind))
     return known.prepare(body, old) if known is not None and known.prepare is not None else body
 

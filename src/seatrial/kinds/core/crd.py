@@ -14,11 +14,14 @@ from seatrial.kinds.core.immutable import NEWEST, immutable_field, invalid, scal
 from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating, with_finalizer, without_finalizer
 from seatrial.kinds.operators.cert_manager import injection_needs
 from seatrial.kinds.webhooks import cabundle
-from seatrial.model.resource import Body, Ref, dig, listed, name_of
+from seatrial.model.resource import Body, Ref, dig, listed, name_of, ref_of
 
 GROUP = "apiextensions.k8s.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 LONG_MESSAGE_SINCE = 33
+
+INVALID_CA = ("InvalidCABundle", "The conversion webhook CABundle is invalid")
+"""Reason and message of a CRD that is not established."""
 
 # Names that must be unique in the group, and the reason of a conflict.
 RESOURCE_NAMES = (("plural", "PluralConflict"), ("singular", "SingularConflict"))
@@ -38,6 +41,11 @@ def behave(crd: Body, world: World) -> Acts:
         yield from _delete_objects(crd, world)
     elif dig(crd, "status", "acceptedNames") != dig(crd, "spec", "names"):
         yield from _accept(crd, world)
+    elif (
+        conditions.is_true(crd, "NamesAccepted") and has_invalid_ca(crd) and not conditions.is_true(crd, "Established")
+    ):
+        yield _with_conditions(crd, condition(crd, "Established", "False", *INVALID_CA))
+        yield from cabundle.behave(world.peek(ref_of(crd, namespaced=False)) or crd, world)
     elif conditions.is_true(crd, "NamesAccepted") and not conditions.is_true(crd, "Established"):
         # Clients can see the time between accepted names and the first served request.
         message = "the initial names have been accepted"
@@ -48,7 +56,23 @@ def behave(crd: Body, world: World) -> Acts:
 
 def is_quick(crd: Body) -> bool:
     """All but the injection of a CA is done by the API server."""
-    return is_terminating(crd) or not conditions.is_true(crd, "Established") or not cabundle.wants_injection(crd)
+    established = conditions.is_true(crd, "Established") or has_invalid_ca(crd)
+    return is_terminating(crd) or not established or not cabundle.wants_injection(crd)
+
+
+def has_invalid_ca(crd: Body) -> bool:
+    """Whether the CA of its conversion webhook is no PEM, which keeps it from being served until there is a valid one.
+
+    Since Kubernetes 1.31 (controller/establish). A single newline (`Cg==`) is invalid as well.
+    """
+    bundle = str(dig(crd, "spec", "conversion", "webhook", "clientConfig", "caBundle") or "")
+    return bool(bundle) and not cabundle.has_certificate(bundle)
+
+
+def is_held_by_its_ca(crd: Body) -> bool:
+    """Whether an existing CRD is not served for that reason."""
+    established = (c for c in listed(crd, "status", "conditions") if c.get("type") == "Established")
+    return has_invalid_ca(crd) and any(c.get("reason") == INVALID_CA[0] for c in established)
 
 
 def default(crd: Body) -> Body:

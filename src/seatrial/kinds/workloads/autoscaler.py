@@ -1,10 +1,14 @@
-"""HorizontalPodAutoscaler: finds its scale target. There is no load here, so it never scales."""
+"""HorizontalPodAutoscaler: keeps its target between minReplicas and maxReplicas. There is no load here, so no more.
+
+From reconcileAutoscaler in pkg/controller/podautoscaler/horizontal.go of Kubernetes 1.34. It writes through the scale
+subresource, and owns `spec.replicas` from then on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.kinds import Acts, Emit, Kind, Need, Status, World
+from seatrial.kinds import Acts, Call, Emit, Kind, Need, Status, World
 from seatrial.kinds.core.conditions import condition
 from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.tables.catalogue import plural_of
@@ -15,6 +19,10 @@ CPU_LOAD = {
     "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
 }
 """The default metric."""
+ACTOR = "horizontal-pod-autoscaler"
+MANAGER = "kube-controller-manager"
+SCALED = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+BOUNDS = ("minReplicas", "maxReplicas")
 
 
 def needs(scaler: Body) -> Iterator[Need]:
@@ -37,7 +45,36 @@ def behave(scaler: Body, world: World) -> Acts:
         return
     message = "the HPA controller was able to get the target's current scale"
     replicas = int(dig(found, "status", "replicas") or 0)
+    wanted, why = _bounded(scaler, found)
+    if why and (yield _scale(target, str(found.get("apiVersion")), wanted)) is None:
+        yield Emit(scaler, "SuccessfulRescale", f"New size: {wanted}; reason: {why}", warning=False)
     yield Status(scaler, _status(scaler, "True", "SucceededGetScale", message, replicas))
+
+
+def _bounded(scaler: Body, target: Body) -> tuple[int, str]:
+    """The replicas that the target should have and why, if it has fewer or more than allowed. 0 turns scaling off."""
+    replicas = dig(target, "spec", "replicas")
+    if replicas == 0 or target.get("kind") not in SCALED or is_terminating(target):
+        return 0, ""
+    now, least, most = (int(value or 1) for value in (replicas, *(dig(scaler, "spec", key) for key in BOUNDS)))
+    if now > most:
+        return most, "Current number of replicas above Spec.MaxReplicas"
+    return (least, "Current number of replicas below Spec.MinReplicas") if now < least else (now, "")
+
+
+def _scale(target: Ref, api_version: str, replicas: int) -> Call:
+    return Call(
+        "patch",
+        api_version,
+        target.kind,
+        ACTOR,
+        target.namespace,
+        target.name,
+        {"spec": {"replicas": replicas}},
+        "merge",
+        "scale",
+        MANAGER,
+    )
 
 
 def default(scaler: Body) -> Body:
@@ -68,7 +105,7 @@ KINDS = (
     Kind(
         "HorizontalPodAutoscaler",
         "autoscaling",
-        actor="horizontal-pod-autoscaler",
+        actor=ACTOR,
         needs=needs,
         behave=behave,
         default=default,

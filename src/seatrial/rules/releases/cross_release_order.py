@@ -41,8 +41,9 @@ from seatrial.evidence.faults import failure_of, missing_namespaces, unserved_ki
 from seatrial.evidence.flux.order import Early, too_early
 from seatrial.evidence.flux.reconciliations import interval_of, is_flux
 from seatrial.evidence.moment import Moment, found, moments
-from seatrial.evidence.webhooks.calls import outcome_of
+from seatrial.evidence.webhooks.calls import outcome_of, state_after
 from seatrial.graph import needs_of
+from seatrial.kinds.core.crd import is_held_by_its_ca
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.refusal import GroupVersionKind, joined
 from seatrial.model.release import Case, Release, Resource
@@ -81,7 +82,8 @@ def _missing(moment: Moment, release: Release) -> Iterator[Missing]:
     for kind in _unserved(ended):
         users = [r for r in release.resources if (r.ref.group, r.ref.kind) == (kind.group, kind.kind)]
         for other, provider in _others(moment.case, moment.index, release):
-            if _defines(provider, kind) and release.find(provider.ref) is None:
+            held = is_held_by_its_ca(state_after(moment).get(provider.ref) or {})  # conversion-webhook-order reports it
+            if _defines(provider, kind) and release.find(provider.ref) is None and not held:
                 yield Missing(provider.ref, provider, other, next(iter(users), None), ("kind",))
     for event in moment.events() if not is_argocd(moment.rehearsal) else ():  # There namespace-before-content tells it.
         for wanted in missing_namespaces(moment.rehearsal, failure_of(event)) if event.effect == "refused" else ():

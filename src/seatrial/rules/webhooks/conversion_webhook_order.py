@@ -9,6 +9,9 @@ Helm applies CRDs before Services and Deployments and does not wait in between, 
 is. On `helm uninstall` the Service and the Deployment are deleted first. If the CRD stays (it came from `crds/`, or has
 `helm.sh/resource-policy: keep`), its objects cannot even be deleted afterwards.
 
+A `caBundle` that is no PEM certificate, such as the placeholder `Cg==`, is worse than none: since Kubernetes 1.31 the
+CRD is not established (`InvalidCABundle`), and its kind is not served at all.
+
 Changing the storage version (`storage: true`) does not change objects that are already stored: each keeps its old
 version until it is written again. So the same kind can work for new objects and fail for old ones.
 
@@ -43,8 +46,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.faults import faults
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import outcome_of, state_after
+from seatrial.kinds.core.crd import is_held_by_its_ca
 from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.refusal import GroupVersionKind, Refusal
 from seatrial.model.release import Case, Resource
@@ -69,12 +73,43 @@ class Unconverted(Struct, frozen=True):
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    yield from _never_served(rehearsal, case)
     reported: set[Ref] = set()
     for failed in _failures(rehearsal):
         definition, body = _definition(rehearsal, case, failed)
         if definition is not None and definition not in reported:
             reported.add(definition)
             yield _finding(rehearsal, case, failed, definition, body)
+
+
+def _never_served(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """CRDs that are not established when a step has ended, because of the CA in their source."""
+    reported: set[Ref] = set()
+    for moment in moments(rehearsal, case):
+        for ref, body in state_after(moment).items():
+            written = case.written(moment.index, ref)
+            if ref in reported or written is None or not is_held_by_its_ca(body):
+                continue
+            reported.add(ref)
+            users = [r.ref for r in case.all_resources() if (r.ref.group, r.ref.kind) == _names(body)]
+            yield found(
+                RULE,
+                moment,
+                objects=[ref, *dict.fromkeys(users)],
+                damage="failed-deploy",
+                message=f"{ref} is never served: the caBundle of its conversion webhook is no certificate",
+                details=(
+                    'The CRD has the condition Established=False: "The conversion webhook CABundle is invalid"',
+                    "Leave caBundle out if something injects it: then the CRD is served, and only conversion fails.",
+                ),
+                places=[written.place("spec", "conversion", "webhook", "clientConfig", "caBundle")],
+                evidence=[event for event in moment.events() if event.object == ref][-3:],
+                confirm=f"kubectl get crd {ref.name} -o jsonpath='{{.status.conditions}}'",
+            )
+
+
+def _names(crd: Body) -> tuple[str, str]:
+    return str(dig(crd, "spec", "group")), str(dig(crd, "spec", "names", "kind"))
 
 
 def _failures(rehearsal: Rehearsal) -> Iterator[Unconverted]:
