@@ -9,6 +9,7 @@ from seatrial.model.finding import Finding
 from seatrial.model.fingerprint import fingerprint
 from seatrial.model.release import Case, Release
 from seatrial.model.resource import Origin, Place, Pointer, Ref
+from seatrial.phrases.alike import one_for_each_line
 
 CHART = Release("web", "default", "charts/web", (), chart="web")
 CASE = Case("", (CHART,))
@@ -32,7 +33,7 @@ def at(file: str, line: int = 1) -> Finding:
 
 
 def test_it_is_a_short_hexadecimal_number() -> None:
-    assert of() == "d9e996b583a7de3b"
+    assert of() == "c18b0416140c42a4"
 
 
 @pytest.mark.parametrize(
@@ -65,6 +66,19 @@ def test_lines_certainty_engines_and_wording_do_not_matter(same: Finding) -> Non
 )
 def test_the_rule_the_file_and_the_objects_matter(other: Finding) -> None:
     assert of(other) != of()
+
+
+def test_a_line_that_does_the_same_to_several_objects_has_no_names() -> None:
+    acme, globex, initech = (
+        replace(FOUND, objects=(ref,), places=FINDING.places, message=f"{ref} is lost", fingerprint=of(about(ref)))
+        for ref in (Ref("ConfigMap", f"tenant-{name}", "settings") for name in ("acme", "globex", "initech"))
+    )
+    (two,) = one_for_each_line([acme, globex])
+    (three,) = one_for_each_line([initech, acme, globex])
+    assert two.fingerprint == three.fingerprint
+    assert len({two.fingerprint, acme.fingerprint, globex.fingerprint}) == 3
+    assert len(two.fingerprint) == len(acme.fingerprint) == 16
+    assert one_for_each_line([acme]) == [acme]
 
 
 def test_the_order_of_objects_does_not_matter() -> None:

@@ -11,8 +11,8 @@ from seatrial.model.finding import Finding
 from seatrial.model.release import Case, Release
 from seatrial.model.resource import Place, Ref
 
-DIGITS = 16
-"""Of the hash: enough for all findings that one repository will ever have."""
+KIND_DIGITS, NAME_DIGITS = 10, 6
+"""The first part of a fingerprint is about the rule, the file and the kinds, the second about the names."""
 
 _LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"  # of names that Kubernetes generates
 _GENERATED = re.compile(
@@ -29,8 +29,19 @@ def fingerprint(finding: Finding, case: Case) -> str:
     releases = [release for release in (case.before, *case.releases) if release is not None]
     named = _namer(releases)
     field = "" if " " in finding.cause else finding.cause
-    parts = (finding.rule, _file(finding, releases), *sorted({named(ref) for ref in finding.objects}), field)
-    return sha256("\n".join(parts).encode(errors="backslashreplace")).hexdigest()[:DIGITS]
+    kinds = {ref.kind for ref in finding.objects}
+    names = {named(ref) for ref in finding.objects}
+    first = _hash(finding.rule, _file(finding, releases), field, *sorted(kinds))[:KIND_DIGITS]
+    return first + _hash(*sorted(names))[:NAME_DIGITS]
+
+
+def without_names(given: str) -> str:
+    """The fingerprint for one line that does the same to several objects: it stays when one more joins them."""
+    return given[:KIND_DIGITS] + "0" * NAME_DIGITS
+
+
+def _hash(*parts: str) -> str:
+    return sha256("\n".join(parts).encode(errors="backslashreplace")).hexdigest()
 
 
 def _file(finding: Finding, releases: Sequence[Release]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from seatrial.model.finding import Finding
+from seatrial.model.fingerprint import without_names
 from seatrial.phrases.outcome import named
 
 
@@ -40,4 +41,5 @@ def _merged(first: Finding, *others: Finding) -> Finding:
         objects=tuple(dict.fromkeys(ref for finding in every for ref in finding.objects)),
         pointers=tuple(dict.fromkeys(pointer for finding in every for pointer in finding.pointers)),
         places=tuple(dict.fromkeys(place for finding in every for place in finding.places)),
+        fingerprint=without_names(first.fingerprint),
     )
