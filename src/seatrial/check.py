@@ -11,6 +11,7 @@ from operator import or_
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.evidence.alike import in_newest, once_for_crds
 from seatrial.evidence.causes import without_covered
 from seatrial.evidence.compare.engine_differences import Seen, contrasts, not_contrasted
 from seatrial.evidence.compare.engine_outcomes import standings
@@ -194,7 +195,8 @@ def findings(seen: Sequence[Seen], rules: Sequence[Rule], schedules: Collection[
     What all `schedules` show is certain.
     """
     reviewed = [_reviewed(one.rehearsal, one.case, rules) for one in seen]
-    return one_for_all_versions(list(_one_for_all_cases(agreed(_findings(_trials(reviewed)), schedules))))
+    found = one_for_all_versions(list(_one_for_all_cases(agreed(_findings(_trials(reviewed)), schedules))))
+    return once_for_crds(found)
 
 
 def _played(planned: list[Plan], progress: Callable[[str], None]) -> Iterator[_Trial]:
@@ -250,10 +252,11 @@ def _reviewed(rehearsal: Rehearsal, case: Case, rules: Sequence[Rule]) -> Review
 def _findings(trials: list[list[Reviewed]]) -> Iterator[Finding]:
     """What the rules found, and the breaches of invariants that none of it explains."""
     reviewed = [one for trial in trials for one in trial]
-    yield from (finding for one in reviewed for finding in one.findings)
+    yield from (in_newest(finding, one.rehearsal, one.case) for one in reviewed for finding in one.findings)
     for trial in map(_beside(reviewed), trials):
         for invariant in all_invariants():
-            yield from (_identified(finding, trial[0].case) for finding in invariant.check(trial))
+            found = (_identified(finding, trial[0].case) for finding in invariant.check(trial))
+            yield from (in_newest(finding, trial[0].rehearsal, trial[0].case) for finding in found)
 
 
 def _identified(finding: Finding, case: Case) -> Finding:

@@ -23,7 +23,14 @@ ABOUT_RECORDS: tuple[FaultOf, ...] = ("no-release", "no-deployed-release", "oper
 """Complaints about the state in which an earlier step left the release records of Helm."""
 FOLLOWS: tuple[FaultOf, ...] = (*ABOUT_RECORDS, "retries-exceeded")
 """Complaints that only an earlier failure of the same release can cause, if there was one."""
-NAMES_CAUSE: tuple[FaultOf, ...] = ("unserved", "not-owned", "not-found", "not-ready", "source-not-rendered")
+NAMES_CAUSE: tuple[FaultOf, ...] = (
+    "unserved",
+    "not-owned",
+    "not-found",
+    "not-ready",
+    "name-invalid",
+    "source-not-rendered",
+)
 """Complaints that say by themselves why the step failed."""
 
 

@@ -111,6 +111,7 @@ FaultOf = Literal[
     "hook-failed",
     "operation-in-progress",
     "name-in-use",
+    "name-invalid",
     "no-deployed-release",
     "no-release",
     "conflicting-flags",
@@ -128,6 +129,7 @@ FaultOf = Literal[
 - not-deployed: Pulumi failed on the resource `urn`
 - not-in-revision: Helm does not update `object`, which the last revision does not have
 - hook-failed: a hook could not be created, or did not succeed
+- name-invalid: Helm refuses the name of the release
 - operation-in-progress, name-in-use, no-deployed-release, no-release: by Helm's release records
 - conflicting-flags: Helm does not take the flags joined
 - uninstall-incomplete: the release is gone, and something was not done

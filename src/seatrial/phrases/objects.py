@@ -10,18 +10,33 @@ from seatrial.helm import hooks
 from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.core import missing
 from seatrial.kinds.tables.catalogue import CATALOGUE, plural_of
+from seatrial.kinds.workloads.images import running_images
 from seatrial.model.release import Release
-from seatrial.model.resource import Ref
+from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import StepResult
 
 HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountName": "runs as"}
 NAMES_MAX = 5
 BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
-AUTHENTICATION_ERRORS = (
-    '"password authentication failed for user" (PostgreSQL), "Access denied for user" (MySQL, MariaDB), or the like'
-)
-"""What clients see that use another password than the database was set up with."""
+AUTHENTICATION_ERRORS = {
+    "postgres": '"password authentication failed for user" (PostgreSQL)',
+    "pgvector": '"password authentication failed for user" (PostgreSQL)',
+    "postgis": '"password authentication failed for user" (PostgreSQL)',
+    "timescaledb": '"password authentication failed for user" (PostgreSQL)',
+    "mysql": '"Access denied for user" (MySQL)',
+    "mariadb": '"Access denied for user" (MariaDB)',
+    "rabbitmq": '"ACCESS_REFUSED - Login was refused" (RabbitMQ)',
+    "mongo": '"Authentication failed" (MongoDB)',
+}
+"""By the beginning of an image name: what clients see that use another password than the program was set up with."""
+
+
+def authentication_error(workload: Body) -> str:
+    """The error of the clients of a workload, as far as its images show which program it is."""
+    names = running_images(workload)
+    found = (error for name in names for begin, error in AUTHENTICATION_ERRORS.items() if name.startswith(begin))
+    return next(found, "an authentication error")
 
 
 def users_beyond_hooks(release: Release, ref: Ref) -> list[Edge]:

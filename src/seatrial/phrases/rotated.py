@@ -16,12 +16,7 @@ from seatrial.model.finding import Certainty, Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Pointer, Ref, dig
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.objects import AUTHENTICATION_ERRORS, confirm_twice, users_beyond_hooks
-
-CLIENTS_REJECTED = (
-    "A database reads its password from the Secret only when its volume is empty. Clients with the new password are "
-    f"rejected: {AUTHENTICATION_ERRORS}."
-)
+from seatrial.phrases.objects import authentication_error, confirm_twice, users_beyond_hooks
 
 
 class Rotation(Struct, frozen=True):
@@ -53,7 +48,7 @@ def rotations(
             details=(
                 rotation.why,
                 *_what_pods_do(rehearsal, case, rotated, readers),
-                CLIENTS_REJECTED if (certainty, damage) == ("will", "outage") else "",
+                _clients_rejected(keeper) if keeper and (certainty, damage) == ("will", "outage") else "",
                 *rotation.afterwards,
             ),
             places=[_place_of(rotated.secret, key) for key in keys],
@@ -98,6 +93,13 @@ def _severity(keeper: Resource | None, keys: tuple[str, ...], readers: list[Edge
     read = {edge.need.key for edge in readers if edge.user.ref == keeper.ref}
     sure = any(PASSWORD.search(key) for key in keys if key in read or "" in read)
     return "will" if sure else "may", "outage"
+
+
+def _clients_rejected(keeper: Resource) -> str:
+    return (
+        f"{keeper.ref} reads its password from the Secret only when its volume is empty. Clients with the new password "
+        f"are rejected: {authentication_error(keeper.body)}."
+    )
 
 
 def _others(readers: list[Edge]) -> str:

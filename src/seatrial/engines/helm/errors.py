@@ -27,6 +27,8 @@ SENTENCES: tuple[tuple[str, FaultOf], ...] = (
     ("another operation (install/upgrade/rollback) is in progress", "operation-in-progress"),
     ("cannot reuse a name that is still in use", "name-in-use"),
     ("cannot re-use a name that is still in use", "name-in-use"),
+    ("invalid release name, must match regex", "name-invalid"),
+    ("elease name is invalid: ", "name-invalid"),
     ("has no deployed releases", "no-deployed-release"),
     ("release: not found", "no-release"),
     ("cannot use server-side apply and force replace together", "conflicting-flags"),

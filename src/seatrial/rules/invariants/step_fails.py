@@ -155,9 +155,9 @@ def _is_timeless(failure: StepFailure) -> bool:
 
 def _message(alike: list[StepFailure]) -> str:
     """`helm install and helm upgrade fail at Job/default/migrate: Job Failed`"""
-    acts = dict.fromkeys(failure.moment.act for failure in alike)
-    verb = ("hang" if alike[0].hung else "fail") + ("s" if len(acts) == 1 else "")
-    return f"{' and '.join(acts)} {verb}{_what(alike[0])}"
+    *acts, last = dict.fromkeys(failure.moment.act for failure in alike)
+    verb = ("hang" if alike[0].hung else "fail") + ("" if acts else "s")
+    return f"{' and '.join(filter(None, (', '.join(acts), last)))} {verb}{_what(alike[0])}"
 
 
 def _for_two_reasons(failure: StepFailure) -> str:

@@ -33,6 +33,7 @@ Another name is another object. This one was never created, so nothing is lost.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found
@@ -40,12 +41,14 @@ from seatrial.evidence.webhooks.calls import outcome_of, state
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.refusal import UNKNOWN_FIELD, FieldCause
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Ref, annotations_of, dig
+from seatrial.model.resource import annotations_of, dig
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import BUILT_IN_GROUPS
 from seatrial.phrases.outcome import after_failure, revisions
 
 ANNOTATIONS_MAX = 262144
+NAME = "metadata.name"
+NOT_IN_A_NAME = re.compile(r"[^-.]*[^-.a-z0-9][^-.]*")
 TOO_LONG = ("metadata.annotations", "FieldValueTooLong")
 LAST_APPLIED = (
     "kubectl apply causes this: it writes the whole object into the annotation "
@@ -59,7 +62,7 @@ GATED = {
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    alike: dict[tuple[Ref, str], list[Event]] = {}
+    alike: dict[tuple[object, str], list[Event]] = {}
     engine = rehearsal.engine.name
     actors = (engine, "helm") if engine == "flux" else (engine,)
     for event in rehearsal.timeline:
@@ -69,9 +72,16 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             continue
         written = case.written(event.step, ref)
         if written is not None and (wrong.reason == UNKNOWN_FIELD or ref not in state(rehearsal, event)):
-            alike.setdefault((ref, wrong.field), []).append(event)
+            part = _bad_part(event.object.name) if wrong.field == NAME else ""
+            alike.setdefault((part or ref, wrong.field), []).append(event)
     for events in alike.values():
-        yield _finding(rehearsal, case, events)
+        yield _finding(rehearsal, case, sorted(events, key=lambda event: event.object))
+
+
+def _bad_part(name: str) -> str:
+    """The part of a name that makes it invalid: `My_Shop` in `My_Shop-config`. A chart puts it into every name."""
+    found = NOT_IN_A_NAME.search(name)
+    return found[0] if found else ""
 
 
 def _first(event: Event) -> FieldCause | None:
@@ -83,8 +93,10 @@ def _first(event: Event) -> FieldCause | None:
 
 
 def _finding(rehearsal: Rehearsal, case: Case, events: list[Event]) -> Finding:
-    """`events` are the refusals of one object for one field, of which the first is reported."""
+    """`events` are the refusals of one object, or of one part of names, for one field; the first is quoted."""
     event = events[0]
+    others = [ref for ref in dict.fromkeys(other.object for other in events) if ref != event.object]
+    also = (case.written(event.step, ref) for ref in others)
     moment, written, wrong = Moment(rehearsal, case, event.step), case.written(event.step, event.object), _first(event)
     assert written is not None
     assert wrong is not None
@@ -93,16 +105,17 @@ def _finding(rehearsal: Rehearsal, case: Case, events: list[Event]) -> Finding:
     return found(
         RULE,
         moment,
-        objects=[event.object],
+        objects=[event.object, *others],
         damage="failed-deploy",
         message=f"{outcome_of(moment)}: {event.object} {_fault(wrong)}",
         details=(
+            f'{len(others)} more objects have "{_bad_part(event.object.name)}" in their names.' if others else "",
             f'The API server rejects it: "{event.message}"',
             _left(rehearsal, case, event),
             LAST_APPLIED if _is_own_annotation(event, written) else "",
             gate,
         ),
-        places=[written.place(*_path(wrong, written))],
+        places=[one.place(*_path(wrong, one)) for one in (written, *also) if one is not None],
         evidence=[event, *(other for other in events[1:] if other.message != event.message)],
         cause=wrong.field,
         confirm=f"kubectl {verb} --dry-run=server -f -  # with the rendered object",

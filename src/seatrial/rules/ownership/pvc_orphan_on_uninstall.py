@@ -49,7 +49,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.objects import AUTHENTICATION_ERRORS
+from seatrial.phrases.objects import authentication_error
 
 
 class Meeting(Struct, frozen=True):
@@ -131,7 +131,7 @@ def _finding(moment: Moment, owner: Resource, left: list[Ref], met: Meeting) -> 
         details=(
             f"Left: {', '.join(map(str, left))}. A StatefulSet finds its PVCs by name, so the next install "
             f"reuses {'them' if many else 'it'} with the old data.",
-            _met_sentence(met),
+            _met_sentence(owner, met),
         ),
         places=[owner.place("spec", "volumeClaimTemplates")],
         evidence=_made(moment.rehearsal, left),
@@ -140,11 +140,11 @@ def _finding(moment: Moment, owner: Resource, left: list[Ref], met: Meeting) -> 
     )
 
 
-def _met_sentence(met: Meeting) -> str:
+def _met_sentence(owner: Resource, met: Meeting) -> str:
     keys = ", ".join(f"'{key}'" for key in met.keys)
     return (
         f"The next install generates a new {keys} in {met.secret}, but the data still has the old one: clients get "
-        f"{AUTHENTICATION_ERRORS}. `lookup` cannot recover it, because the old Secret is gone."
+        f"{authentication_error(owner.body)}. `lookup` cannot recover it, because the old Secret is gone."
     )
 
 
