@@ -111,15 +111,15 @@ def test_help_lists_the_commands_without_loading_helm(capsys: Capture) -> None:
         (["serve", "--port", "x"], 'invalid value for --port: unable to convert "x" into int'),
         (
             ["explain", "release-to-hook"],
-            "explain release-to-hook: no such rule; did you mean release-to-hook-flip?",
+            "explain release-to-hook: no such rule, kind or engine; did you mean release-to-hook-flip?",
         ),
         (
             ["explain", "quite-another"],
-            "explain quite-another: no such rule; seatrial explain lists all rules",
+            "explain quite-another: no such rule, kind or engine; seatrial explain lists all rules",
         ),
         (
             ["explain", "ST101", "quite-another"],
-            "explain quite-another: no such rule; seatrial explain lists all rules",
+            "explain quite-another: no such rule, kind or engine; seatrial explain lists all rules",
         ),
         (["explain", "--engin", "x"], "unknown flag --engin; did you mean --engine?"),
     ],

@@ -1,4 +1,4 @@
-"""`seatrial explain`: a rule, or a pasted error text."""
+"""`seatrial explain`: a rule, a kind, an engine, or a pasted error text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 ERROR_TEXT = Group("Error text", sort_key=1)
 TOPICS = (
-    "Names or codes of rules, an error text, a file with one, or - for standard input. Part of a name, such as "
-    "webhook, lists the matching rules."
+    "Names or codes of rules, kinds (Deployment, deploy, ExternalSecret), engines (argocd, helm@3), an error text, a "
+    "file with one, or - for standard input. Part of a name, such as webhook, lists the matching rules."
 )
 JSON_VERSION = 1
 
@@ -31,10 +31,12 @@ def explain(
     verbose: Annotated[bool, flag("--verbose", "-v", group=OUTPUT)] = False,
     color: ColorFlag = "auto",
 ) -> int:
-    """Explain a rule or an error text. Without an argument, list all rules.
+    """Explain a rule, a kind, an engine, or an error text. Without an argument, list all rules.
 
-    A rule: what happens, an example, and the fix. An error text of Helm, Argo CD, Flux, Pulumi, kubectl or a pod: the
-    phase, the likely causes in order, the command that decides between them, and the check that reproduces it.
+    A rule: what happens, an example, and the fix. A kind: what it needs, and when each engine considers it ready. An
+    engine: its order, its waits, and what differs between its versions. An error text of Helm, Argo CD, Flux, Pulumi,
+    kubectl or a pod: the phase, the likely causes in order, the command that decides between them, and the check that
+    reproduces it.
 
       helm upgrade shop ./chart 2>&1 | seatrial explain -
 
@@ -97,7 +99,7 @@ def _unknown(topics: Sequence[str], text: str | None) -> CannotContinue | Nothin
         if len(topics) == 1 or len(unknown) < len(topics):
             name, close = unknown[0], suggestion(unknown[0])
             meant = f"did you mean {close}?" if close else "seatrial explain lists all rules"
-            return CannotContinue(f"explain {name}: no such rule; {meant}")
+            return CannotContinue(f"explain {name}: no such rule, kind or engine; {meant}")
     known = "".join(f"\n  {one}" for one in nearest(" ".join(topics) if text is None else text))
     alike = f"; similar texts that are known:{known}" if known else ""
     return NothingToCheck(f"explain: no known error in this text{alike}")

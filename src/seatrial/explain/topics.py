@@ -6,6 +6,10 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
+from seatrial.engines.engine import names as engine_names
+from seatrial.explain import enginepage, engines, kindpage, kinds
+from seatrial.explain.engines import EngineTopic
+from seatrial.explain.kinds import KindTopic
 from seatrial.model.finding import Invariant, Rule
 from seatrial.report import rulepage
 from seatrial.report.page import Page
@@ -22,7 +26,7 @@ class RuleListTopic(Struct, frozen=True, tag="rules", tag_field="topic"):
     rules: tuple[RuleTopic, ...]
 
 
-Topic = RuleTopic | RuleListTopic
+Topic = RuleTopic | RuleListTopic | KindTopic | EngineTopic
 
 
 def all_rules_listed() -> RuleListTopic:
@@ -35,13 +39,17 @@ def find(name: str, *, part: bool) -> Topic | None:
     exact = next((rule for rule in all_explained() if wanted in (rule.name, rule.code.lower())), None)
     if exact is not None:
         return _topic(exact)
+    other = engines.find(name) or kinds.find(name)
+    if other is not None:
+        return other
     within = tuple(_topic(rule) for rule in all_explained() if wanted in rule.name)
     return RuleListTopic(within) if part and len(within) > 1 else None
 
 
 def suggestion(name: str) -> str:
     """The known name that is most like an unknown one; empty if none is."""
-    known = {spelled.lower(): spelled for rule in all_explained() for spelled in (rule.name, rule.code)}
+    known = {name.lower(): name for name in (*kinds.names(), *engine_names())}
+    known |= {spelled.lower(): spelled for rule in all_explained() for spelled in (rule.name, rule.code)}
     close = get_close_matches(name.lower(), known, n=1)
     return known[close[0]] if close else ""
 
@@ -51,6 +59,10 @@ def render(topic: Topic, sheet: Page) -> str:
     match topic:
         case RuleTopic():
             return rulepage.render(rules[topic.name], topic.page, sheet)
+        case EngineTopic():
+            return enginepage.render(topic, sheet)
+        case KindTopic():
+            return kindpage.render(topic, sheet)
         case RuleListTopic():
             return rulepage.render_list([(rules[one.name], one.page) for one in topic.rules], sheet)
 

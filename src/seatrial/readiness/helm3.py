@@ -109,6 +109,8 @@ _BY_KIND: dict[tuple[str, str], Callable[[Body], bool]] = {
     ("apps", "StatefulSet"): _stateful_set,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _crd,
 }
+CHECKED = tuple(kind for _, kind in _BY_KIND)
+"""Kinds that Helm 3 looks at. It continues at once after all others."""
 
 
 def _condition(body: Body, type_: str) -> str:

@@ -171,3 +171,5 @@ _BY_KIND: dict[tuple[str, str], Callable[[Body], Status]] = {
     ("", "Secret"): _current,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _crd,
 }
+CHECKED = tuple(kind for _, kind in _BY_KIND)
+"""Kinds with a check of their own. Of others the condition `Ready` counts, if there is one."""

@@ -220,3 +220,5 @@ _BY_KIND: dict[tuple[str, str], Callable[[Body, Body], bool]] = {
     ("", "ResourceQuota"): _quota,
     ("", "Secret"): _secret,
 }
+CHECKED = tuple(kind for _, kind in _BY_KIND)
+"""Kinds that Pulumi waits for."""

@@ -81,11 +81,12 @@ def _status(body: Body | None, ref: Ref, memory: Memory, health: tuple[HealthChe
         # Their CRDs default to `status.observedGeneration: -1`: an object not yet reconciled is in progress.
         return Verdict("Current" if memory.ready.get(ref) else "InProgress")
     if (ref.group, ref.kind) == ("batch", "Job"):
-        return Verdict(_job(body))
+        return Verdict(job_status(body))
     return flux.verdict(health, ref, body) or Verdict(kstatus.status(body))
 
 
-def _job(body: Body) -> str:
+def job_status(body: Body) -> str:
+    """The status of a Job: it must complete, unlike with kstatus alone."""
     if metadata(body).get("deletionTimestamp"):
         return "Terminating"
     conditions = {c.get("type"): c.get("status") for c in listed(body, "status", "conditions")}

@@ -132,7 +132,7 @@ def _text(value: Any) -> str:
 
 def rollout_status(call: KubectlCall, targets: list[Target] | None, program: Program, state: RunState) -> Reply:
     """`kubectl rollout status`: until the workload has rolled out, or its progress deadline passes."""
-    if targets is None or len(targets) != 1 or targets[0].ref.kind not in _ROLLED_OUT:
+    if targets is None or len(targets) != 1 or targets[0].ref.kind not in ROLLED_OUT:
         return Reply(None)
     target, world = targets[0], program.world
     missing = state.run.look(lambda: program.peek(target.ref) is None)
@@ -141,21 +141,28 @@ def rollout_status(call: KubectlCall, targets: list[Target] | None, program: Pro
             return Reply(None)
         words = f'Error from server (NotFound): {target.resource} "{target.ref.name}" not found'
         return Reply(1, words, target.ref, out="")
-    rolled_out = _ROLLED_OUT[target.ref.kind]
+    rolled_out = ROLLED_OUT[target.ref.kind]
 
     def ended() -> bool:
         body = seen(target.ref, world) or {}
-        return rolled_out(body) or _is_late(body)
+        return rolled_out(body) or is_late(body)
 
     limit = seconds_in(call.flags.get("--timeout", "")) or None
     if not state.run.until(ended, limit):
         return Reply(1, "error: timed out waiting for the condition", target.ref, out="")
-    if state.run.look(lambda: _is_late(world.get(target.ref) or {})):
+    if state.run.look(lambda: is_late(world.get(target.ref) or {})):
         return Reply(1, f'error: deployment "{target.ref.name}" exceeded its progress deadline', target.ref, out="")
     return Reply(0)
 
 
-def _is_late(body: Body) -> bool:
+def is_rolled_out(body: Body) -> bool | None:
+    """Whether `kubectl rollout status` ends with success; None for kinds that it refuses."""
+    ended = ROLLED_OUT.get(str(body.get("kind")))
+    return ended(body) if ended else None
+
+
+def is_late(body: Body) -> bool:
+    """Whether `kubectl rollout status` gives up."""
     found = listed(body, "status", "conditions")
     return any(one.get("reason") == "ProgressDeadlineExceeded" for one in found if one.get("type") == "Progressing")
 
@@ -192,7 +199,7 @@ def _daemon_set(body: Body) -> bool:
     return _is_observed(body) and all(number >= wanted for number in numbers)
 
 
-_ROLLED_OUT: dict[str, Callable[[Body], bool]] = {
+ROLLED_OUT: dict[str, Callable[[Body], bool]] = {
     "DaemonSet": _daemon_set,
     "Deployment": _deployment,
     "StatefulSet": _stateful_set,
