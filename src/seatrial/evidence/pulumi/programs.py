@@ -93,7 +93,7 @@ def _components(program: Program, one: Registration) -> Iterator[tuple[Registrat
 
 
 def _forgotten(program: Program, one: Registration, lack: _Lack) -> Iterator[tuple[Registration, Ref]]:
-    """The provider of the missing kind or namespace, if it is not a dependency. Webhooks have rules of their own."""
+    """The provider of the missing kind, namespace or object, if it is not a dependency; webhooks have other rules."""
     before = effective(program, one)
     for other in program.registrations if not lack.webhook else ():
         if other.urn == one.urn or other.urn in before or other.reads:
@@ -119,6 +119,8 @@ class _Lack(Struct, frozen=True):
     kinds: frozenset[tuple[str, str]]
     """(group, kind)"""
     namespaces: frozenset[str]
+    objects: frozenset[Ref]
+    """Other objects that the API server looked for, such as the ServiceAccount of a Pod."""
 
 
 def _lack(rehearsal: Rehearsal, failure: Failure) -> _Lack:
@@ -126,6 +128,7 @@ def _lack(rehearsal: Rehearsal, failure: Failure) -> _Lack:
         failed_webhook(rehearsal, failure),
         frozenset((kind.group, kind.kind) for kind in unserved_kinds(failure)),
         frozenset(home.name for home in missing_namespaces(rehearsal, failure)),
+        frozenset(ref for event in rehearsal.refusals_of(failure) for ref in event.missing),
     )
 
 
@@ -137,4 +140,4 @@ def _is_meant(body: Body, lack: _Lack) -> bool:
             return (dig(body, "spec", "group"), dig(body, "spec", "names", "kind")) in lack.kinds
         case "Namespace":
             return name_of(body) in lack.namespaces
-    return False
+    return ref_of(body) in lack.objects

@@ -90,6 +90,8 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: list[Unordered]) -> Findi
 
 def _message(refs: list[Ref], first: Unordered, component: str) -> str:
     more = f" and {len(refs) - 1} more" if len(refs) > 1 else ""
+    if first.how == "forgotten" and first.component.ref == first.culprit:
+        return f"pulumi up fails: {refs[0]}{more} does not depend on {first.culprit}, and is created before it exists"
     if first.how == "forgotten":
         return (
             f"pulumi up fails: {refs[0]}{more} does not depend on {component}, which creates {first.culprit}, and is "
@@ -107,7 +109,7 @@ def _why(first: Unordered, component: str) -> str:
     if first.how == "forgotten":
         return (
             "Pulumi starts every resource as soon as its dependencies are done, and retries a creation for 63 seconds "
-            "if the kind or the namespace does not exist. That may not be enough."
+            f"if the kind or the namespace does not exist. {_not_enough(first.culprit)}"
         )
     depends = len(first.registration.dependencies)
     counted = f"no dependency on {component}" if depends else "no dependency"
@@ -118,6 +120,12 @@ def _why(first: Unordered, component: str) -> str:
             "namespace does not exist; a webhook rejection is final."
         )
     return "Nothing in such a component depends on anything else in it, and Helm's kind order does not apply."
+
+
+def _not_enough(culprit: Ref) -> str:
+    if culprit.kind in ("CustomResourceDefinition", "Namespace"):
+        return "That may not be enough."
+    return f"It does not retry for lack of a {culprit.kind}."
 
 
 def _again(moment: Moment, refs: list[Ref]) -> str:
