@@ -1,6 +1,6 @@
 # Needs Python 3.11 or later with venv, make, git and a package index. Everything else is set up in .venv.
 
-.PHONY: demo test node lint format bench clean
+.PHONY: demo test node lint format bench lab clean
 
 # A name on the PATH may be a stub of a version manager, so each candidate must prove that it runs and is new enough.
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -42,6 +42,11 @@ format: $(DEVELOPS)
 
 bench: $(DEVELOPS)
 	$(BIN)/python -m bench
+
+# For developers: the Helm trials of the scenarios on a real control plane as well. Needs Go, which builds it in the
+# user's cache (about an hour the first time on a small machine), and kubectl.
+lab: $(DEVELOPS)
+	@PYTHONPATH=tests/conformance:tests/scenarios $(BIN)/python -m lab $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -22,7 +22,7 @@ CIDR = "10.0.0.0/16"
 
 @contextmanager
 def real_server(assets: Path, folder: Path) -> Iterator[Api]:
-    """etcd and kube-apiserver from `assets`, and kube-controller-manager if it is there."""
+    """etcd and kube-apiserver from `assets`, and kube-controller-manager and kube-scheduler if they are there."""
     if not (assets / "kube-apiserver").exists():
         pytest.skip(f"KUBEBUILDER_ASSETS: there is no kube-apiserver in {assets}")
     etcd_port, peer_port, port = _free_ports(3)
@@ -34,10 +34,12 @@ def real_server(assets: Path, folder: Path) -> Iterator[Api]:
         start("etcd", *_etcd(folder, etcd_port, peer_port))
         start("kube-apiserver", *_api_server(folder, key, certificates, etcd_port, port))
         api = _when_ready(port, token, certificates / "apiserver.crt")
+        config = folder / "kubeconfig"
+        config.write_text(kubeconfig(port, token, certificates / "apiserver.crt"))
         if (assets / "kube-controller-manager").exists():
-            config = folder / "kubeconfig"
-            config.write_text(_kubeconfig(port, token, certificates / "apiserver.crt"))
             start("kube-controller-manager", *_controllers(config, key, certificates / "apiserver.crt"))
+        if (assets / "kube-scheduler").exists():
+            start("kube-scheduler", f"--kubeconfig={config}", *_serving_nothing())
         with api:
             yield api
 
@@ -84,15 +86,21 @@ def _api_server(folder: Path, key: Path, certificates: Path, etcd_port: int, por
 
 def _controllers(config: Path, key: Path, authority: Path) -> Iterator[str]:
     yield from (f"--kubeconfig={config}", f"--service-account-private-key-file={key}", f"--root-ca-file={authority}")
-    yield from (f"--bind-address={LOOPBACK}", "--secure-port=0", "--leader-elect=false")
+    yield from _serving_nothing()
     yield from ("--use-service-account-credentials=true", f"--service-cluster-ip-range={CIDR}")
+    # No kubelet renews a Lease here. Volumes are looked for every second, not every 15.
+    yield from ("--controllers=*,-node-lifecycle-controller", "--pvclaimbinder-sync-period=1s")
 
 
-def _kubeconfig(port: int, token: str, authority: Path) -> str:
+def _serving_nothing() -> tuple[str, ...]:
+    return f"--bind-address={LOOPBACK}", "--secure-port=0", "--leader-elect=false"
+
+
+def kubeconfig(port: int, token: str, authority: Path, namespace: str = "default") -> str:
     return (
         "{apiVersion: v1, kind: Config, current-context: real, contexts: [{name: real, context: {cluster: real, user: "
-        f"real}}}}], users: [{{name: real, user: {{token: {token}}}}}], clusters: [{{name: real, cluster: {{server: "
-        f"'https://{LOOPBACK}:{port}', certificate-authority: {authority}}}}}]}}"
+        f"real, namespace: {namespace}}}}}], users: [{{name: real, user: {{token: {token}}}}}], clusters: [{{name: "
+        f"real, cluster: {{server: 'https://{LOOPBACK}:{port}', certificate-authority: {authority}}}}}]}}"
     )
 
 

@@ -14,7 +14,7 @@ from seatrial.rules import all_explained, page
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-BENCHES = sorted((ROOT / "bench").rglob("*.py"))
+BENCHES = sorted(path for folder in ("bench", "lab") for path in (ROOT / folder).rglob("*.py"))
 EVERYTHING = [*SOURCES, *BENCHES, *sorted((ROOT / "tests").rglob("*.py"))]
 STORIES = sorted((ROOT / "tests/scenarios").glob("*.md"))
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

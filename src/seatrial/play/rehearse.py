@@ -380,10 +380,11 @@ def _helm_inside(stage: _Stage, index: int, act: HelmAct) -> Answer:
 def _people_wrote(cluster: Cluster) -> dict[Ref, str]:
     """Objects of engines and users, with their uids: no pods of controllers, no Helm records, no prerequisites."""
     provided = {cluster.ref_of(body) for bodies in cluster.provided.values() for body in bodies}
-    return {ref: uid_of(body) for ref, body in cluster.store if ref not in provided and _is_written(ref, body)}
+    return {ref: uid_of(body) for ref, body in cluster.store if ref not in provided and is_written(ref, body)}
 
 
-def _is_written(ref: Ref, body: Body) -> bool:
+def is_written(ref: Ref, body: Body) -> bool:
+    """Whether an engine or a user wrote an object, and not the cluster itself."""
     if ref.kind in MADE_BY_THE_CLUSTER or body.get("type") == helmrecords.TYPE:
         return False
     if (ref.kind, ref.name) in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")):

@@ -56,7 +56,7 @@ def run(act: HelmAct, api: Api, binary: Binary) -> Ended:
     """Run one act with a helm binary against `api`; a hang is ended as soon as it is certain."""
     _, timeout = options_of(act)  # refuses what leads elsewhere, such as --kubeconfig
     api.believes(_content(act, binary))
-    process = Process(binary, _command(act), api.kubeconfig(act.namespace), chart=act.archive, values=act.values)
+    process = Process(binary, command(act), api.kubeconfig(act.namespace), chart=act.archive, values=act.values)
     try:
         stuck = _watched(process, api, timeout)
         if is_final(stuck):
@@ -94,7 +94,8 @@ def _let_go(process: Process, api: Api, act: HelmAct) -> None:
     process.wait(FAREWELL_SECONDS)
 
 
-def _command(act: HelmAct) -> list[str]:
+def command(act: HelmAct) -> list[str]:
+    """The arguments of helm for an act. Time is the cluster's, so the timeout is not passed on."""
     given = [CHART] if act.archive else [str(act.revision)] if act.action == "rollback" and act.revision else []
     written = ["--values", VALUES] if act.archive and act.values else []
     flags = [flag for flag in act.flags if not flag.startswith("--timeout")]

@@ -42,7 +42,7 @@ class Called(Struct, frozen=True):
 
 def probe(words: tuple[str, ...], program: Program, state: RunState) -> Reply | None:
     """What comes of a program that calls a Service; None where it is no such program, or calls something else."""
-    reader = _PROGRAMS.get(words[0].rpartition("/")[2])
+    reader = PROBES.get(words[0].rpartition("/")[2])
     called = reader(words[1:]) if reader else None
     if called is None or UNKNOWN in called.host:
         return None
@@ -55,7 +55,7 @@ def probe(words: tuple[str, ...], program: Program, state: RunState) -> Reply | 
 
 def called_service(words: tuple[str, ...], namespace: str) -> tuple[Ref, int, str] | None:
     """The Service that a program certainly calls, and its code and words without an answer. Knows no cluster."""
-    reader = _PROGRAMS.get(words[0].rpartition("/")[2])
+    reader = PROBES.get(words[0].rpartition("/")[2])
     called = reader(words[1:]) if reader else None
     if called is None or UNKNOWN in called.host or called.host in NO_SERVICE:
         return None
@@ -194,7 +194,7 @@ def _lookup(words: tuple[str, ...]) -> Called | None:
     return Called(plain[0], 0, 1, says, by_name=True) if plain else None
 
 
-_PROGRAMS: dict[str, Callable[[tuple[str, ...]], Called | None]] = {
+PROBES: dict[str, Callable[[tuple[str, ...]], Called | None]] = {
     "curl": _curl,
     "dockerize": _dockerize,
     "getent": _lookup,

@@ -1,0 +1,247 @@
+"""The real cluster: the control plane, a kubelet, its objects, and how it is emptied after each run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from apiclient import Api
+from msgspec import Struct
+from realserver import kubeconfig, real_server
+
+from lab.containers import Sandbox
+from lab.kubelet import Kubelet
+from lab.webhooks import Authority, Backends
+from seatrial.engines import Stuck
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Body, Ref, group_of, listed, metadata, name_of, uid_of, version_of
+from seatrial.sandbox import Door
+
+AGGREGATED = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
+QUIET_SECONDS = 0.8
+SETTLE_SECONDS_MAX = 12.0
+EMPTY_SECONDS_MAX = 60.0
+HANG_SECONDS_MAX = 60.0
+"""How long a Helm that does not heed its own timeout may take."""
+START_SECONDS_MAX = 60.0
+NEVER_LISTED = frozenset(("Event", "Lease", "ComponentStatus", "Binding", "IPAddress", "ServiceCIDR", "APIService"))
+"""Kinds of which the control plane keeps objects of its own. APIServices of others are listed apart."""
+
+
+class Resource(Struct, frozen=True):
+    """A kind that the API server lists."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        home = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        return f"{root}{home}/{self.plural}" + (f"/{name}" if name else "")
+
+
+class RealCluster:
+    """A running control plane. It is `engines.Api` for a real Helm, which keeps its own time here."""
+
+    def __init__(self, api: Api, kubelet: Kubelet, config: Callable[[str, str], str]) -> None:
+        self.api = api
+        self.kubelet = kubelet
+        self._config = config
+        self._deadline = 0.0
+        self._own: set[tuple[Ref, str]] = set()
+
+    def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
+        """Helm's discovery cache is in a folder of the lab (KUBECACHEDIR), so the path is not needed."""
+        self._deadline = time.monotonic() + HANG_SECONDS_MAX
+        return self._config("", namespace)
+
+    def door(self) -> Door:
+        raise CannotContinue("the lab runs no process in the sandbox")
+
+    def believes(self, content: Callable[[Body], bool]) -> None:
+        pass
+
+    def stuck(self, patience_seconds: float) -> Stuck | None:
+        late = time.monotonic() > self._deadline
+        return Stuck("it does not heed its timeout", (), ()) if late else None
+
+    def silent(self) -> bool:
+        return False
+
+    def hang_up(self) -> None:
+        pass
+
+    def resources(self) -> list[Resource]:
+        """The kinds that can be listed, in the version that the API server prefers."""
+        found = []
+        for root in ("/api", "/apis"):
+            for group in listed(self.api.send("GET", root, accept=AGGREGATED).body, "items"):
+                versions = listed(group, "versions")
+                seen: set[str] = set()
+                for version in versions:
+                    for one in listed(version, "resources"):
+                        kind = str(one["responseKind"].get("kind") or one.get("singularResource"))
+                        if "list" in one["verbs"] and one["resource"] not in seen:
+                            seen.add(one["resource"])
+                            namespaced = one["scope"] == "Namespaced"
+                            name = name_of(group)
+                            found.append(Resource(name, version["version"], kind, one["resource"], namespaced))
+        return found
+
+    def objects(self) -> dict[Ref, Body]:
+        """All objects, without those that the control plane keeps for itself."""
+        found: dict[Ref, Body] = {}
+        for resource in self.resources():
+            if resource.kind in NEVER_LISTED or resource.group == "events.k8s.io":
+                continue
+            for body in listed(self.api.get(resource.path()).body, "items"):
+                of = {"apiVersion": f"{resource.group}/{resource.version}".lstrip("/"), "kind": resource.kind}
+                ref = Ref(resource.kind, str(metadata(body).get("namespace") or ""), name_of(body), resource.group)
+                found[ref] = {**of, **body}
+        for body in listed(self.api.get("/apis/apiregistration.k8s.io/v1/apiservices").body, "items"):
+            if "kube-aggregator.kubernetes.io/automanaged" not in (metadata(body).get("labels") or {}):
+                found[Ref("APIService", "", name_of(body), "apiregistration.k8s.io")] = body
+        return found
+
+    def find(self, body: Body) -> Resource | None:
+        group, version = group_of(str(body.get("apiVersion"))), version_of(str(body.get("apiVersion")))
+        root = f"/apis/{group}/{version}" if group else f"/api/{version}"
+        for one in listed(self.api.get(root).body, "resources"):
+            if one["kind"] == body.get("kind") and "/" not in one["name"]:
+                return Resource(group, version, one["kind"], one["name"], one["namespaced"])
+        return None
+
+    def put(self, body: Body, *, manager: str = "") -> str:
+        """Create or apply an object; the error, if there is one."""
+        for _ in range(50):
+            resource = self.find(body)
+            if resource is not None:
+                break
+            time.sleep(0.1)  # A CRD is served a moment after it was created.
+        else:
+            return f"no kind {body.get('kind')} in {body.get('apiVersion')}"
+        namespace = str(metadata(body).get("namespace") or "default") if resource.namespaced else ""
+        if manager:
+            reply = self.api.apply(resource.path(namespace, name_of(body)), body, manager, force="true")
+        else:
+            reply = self.api.post(resource.path(namespace), body)
+        return "" if reply.code < 400 or reply.body.get("reason") == "AlreadyExists" else reply.refusal
+
+    def settle(self) -> None:
+        """Wait until nothing is written any more and no script runs, for a limited time."""
+        until = time.monotonic() + SETTLE_SECONDS_MAX
+        seen, since = self._revision(), time.monotonic()
+        while time.monotonic() < until:
+            time.sleep(0.2)
+            now = self._revision()
+            if now != seen or self.kubelet.is_busy or self._ends_a_namespace():
+                seen, since = now, time.monotonic()
+            elif time.monotonic() - since > QUIET_SECONDS:
+                return
+
+    def forget_discovery(self) -> None:
+        """Each run of Helm starts with an empty cache, as in the embedded cluster."""
+        shutil.rmtree(os.environ["KUBECACHEDIR"], ignore_errors=True)
+
+    def remember(self) -> None:
+        """What is there now belongs to the cluster itself."""
+        self._own = {(ref, uid_of(body)) for ref, body in self.objects().items()}
+
+    def empty(self) -> bool:
+        """Delete everything else; whether that worked."""
+        until = time.monotonic() + EMPTY_SECONDS_MAX
+        while time.monotonic() < until:
+            left = [(ref, body) for ref, body in self.objects().items() if (ref, uid_of(body)) not in self._own]
+            left = [(ref, body) for ref, body in left if not _comes_by_itself(ref)]
+            if not left:
+                return True
+            kinds = {(one.group, one.kind): one for one in self.resources()}
+            kinds["apiregistration.k8s.io", "APIService"] = Resource(
+                "apiregistration.k8s.io", "v1", "APIService", "apiservices", False
+            )
+            for ref, _ in sorted(left, key=lambda one: _last(one[0])):
+                if resource := kinds.get((ref.group, ref.kind)):
+                    self._delete(resource.path(ref.namespace, ref.name), ref)
+            time.sleep(0.3)
+        return False
+
+    def _delete(self, path: str, ref: Ref) -> None:
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+        reply = self.api.delete(path, {**options, "propagationPolicy": "Background"})
+        if dig_finalizers(reply.body) and ref.kind not in ("Namespace", "CustomResourceDefinition"):
+            self.api.patch(path, {"metadata": {"finalizers": None}})
+
+    def _ends_a_namespace(self) -> bool:
+        """Whether a namespace is being emptied, which the controller does with pauses of seconds."""
+        found = listed(self.api.get("/api/v1/namespaces").body, "items")
+        return any(metadata(body).get("deletionTimestamp") for body in found)
+
+    def _revision(self) -> str:
+        return str(self.api.get("/api/v1/pods", limit=1).body["metadata"]["resourceVersion"])
+
+
+@contextmanager
+def real_cluster(assets: Path, authority: Authority) -> Iterator[RealCluster]:
+    """A control plane from `assets` with a kubelet. Everything is stopped and removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="seatrial-lab-"))
+    try:
+        with real_server(assets, folder) as api:
+            certificate = folder / "certificates" / "apiserver.crt"
+            admin = (folder / "tokens.csv").read_text().partition(",")[0]
+
+            def config(token: str, namespace: str) -> str:
+                return kubeconfig(api.port, token or admin, certificate, namespace)
+
+            with Api(api.url, token=admin, tls=api.tls) as own:
+                kubelet = Kubelet(own, Sandbox(folder / "kubelet", own, config), Backends(authority))
+                _await_controllers(api)
+                kubelet.start()
+                cluster = RealCluster(api, kubelet, config)
+                cluster.settle()
+                cluster.remember()
+                try:
+                    yield cluster
+                finally:
+                    kubelet.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _await_controllers(api: Api) -> None:
+    until = time.monotonic() + START_SECONDS_MAX
+    while api.get("/api/v1/namespaces/default/serviceaccounts/default").code != 200:
+        if time.monotonic() > until:
+            raise TimeoutError(f"the controllers did not start within {START_SECONDS_MAX:.0f} seconds")
+        time.sleep(0.2)
+
+
+def dig_finalizers(body: Any) -> list[Any]:
+    return listed(body, "metadata", "finalizers")
+
+
+def _comes_by_itself(ref: Ref) -> bool:
+    return (ref.kind, ref.name) in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")) or ref.kind in (
+        "Endpoints",
+        "EndpointSlice",
+    )
+
+
+def _last(ref: Ref) -> int:
+    """Webhooks go first, then workloads; definitions and namespaces go last."""
+    order: Iterable[tuple[str, ...]] = (
+        ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService"),
+        ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "ReplicaSet"),
+    )
+    for number, kinds in enumerate(order):
+        if ref.kind in kinds:
+            return number
+    return 9 if ref.kind in ("CustomResourceDefinition", "Namespace") else 5

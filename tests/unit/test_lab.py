@@ -1,0 +1,47 @@
+"""How `make lab` compares the two clusters. The lab itself needs a control plane."""
+
+from __future__ import annotations
+
+from lab.containers import moved
+from lab.outcomes import Ran, differences, fates_between, outcome_of, plain
+
+from seatrial.model.resource import Ref
+
+APP, OLD, KEPT = (Ref("ConfigMap", "default", name) for name in ("app", "old", "kept"))
+
+
+def test_the_fate_of_an_object_follows_from_its_uids() -> None:
+    before, after = {OLD: "1", KEPT: "2", APP: "3"}, {KEPT: "2", APP: "4", Ref("Pod", "default", "new"): "5"}
+    assert fates_between(before, after) == {
+        "ConfigMap/default/old": "deleted",
+        "ConfigMap/default/app": "recreated",
+        "Pod/default/new": "created",
+    }
+
+
+def test_a_timeout_of_helm_is_a_hang() -> None:
+    assert outcome_of("") == "ok"
+    assert outcome_of("failed pre-install: timed out waiting for the condition") == "hung"
+    assert outcome_of('jobs.batch "migrate" already exists') == "failed"
+
+
+def test_a_step_after_a_difference_says_that_it_follows() -> None:
+    ours = [Ran("install", "ok", "", {}), Ran("upgrade", "failed", "no", {})]
+    real = [Ran("install", "failed", "refused", {}), Ran("upgrade", "failed", "not found", {})]
+    assert [(one.step, one.about, one.follows) for one in differences(ours, real)] == [
+        (1, "outcome", False),
+        (2, "words", True),
+    ]
+
+
+def test_errors_are_compared_without_what_differs_from_run_to_run() -> None:
+    one = 'Post "https://127.0.0.1:6443/api/v1/pods": pods "web-x7k2p" not found'
+    other = 'Post "https://127.0.0.1:7001/api/v1/pods":  pods "web-bcdfg" not found'
+    assert plain(one) == plain(other)
+
+
+def test_paths_of_volumes_lead_into_the_folder_of_the_pod() -> None:
+    paths = {"/data": "/pod/volumes/data", "/data/etc": "/pod/volumes/etc"}
+    assert moved("cat /data/etc/app.conf > /data/out; ls /database", paths) == (
+        "cat /pod/volumes/etc/app.conf > /pod/volumes/data/out; ls /database"
+    )
