@@ -20,14 +20,15 @@ def test_without_words_all_steps_are_rehearsed() -> None:
 @pytest.mark.parametrize(
     ("engine", "words", "expected"),
     [
-        ("helm", ("install", "upgrade"), ["install", "upgrade", "upgrade", "install"]),
-        ("helm", ("up",), ["install", "upgrade", "upgrade", "install"]),
+        ("helm", ("install", "upgrade"), ["install", "upgrade", "upgrade"]),
+        ("helm", ("install", "uninstall"), ["install", "uninstall", "install"]),
+        ("helm", ("up",), ["install", "upgrade", "upgrade"]),
         ("helm", ("upgrade", "destroy"), ["upgrade", "upgrade", "uninstall"]),
-        ("argocd", ("install", "upgrade"), ["sync"] * 5),
-        ("flux", ("reconcile",), ["sync"] * 5),
-        ("pulumi", ("up",), ["up"] * 5),
+        ("argocd", ("install", "upgrade"), ["sync"] * 4),
+        ("flux", ("reconcile",), ["sync"] * 4),
+        ("pulumi", ("up",), ["up"] * 4),
         ("pulumi", ("uninstall",), ["destroy"]),
-        ("kubectl", ("apply",), ["apply"] * 5),
+        ("kubectl", ("apply",), ["apply"] * 4),
     ],
 )
 def test_words_of_any_engine_choose_steps(engine: str, words: tuple[str, ...], expected: list[str]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
+from itertools import takewhile
 
 from seatrial.engines.engine import load, names
 from seatrial.model.engine import Action, Role
@@ -18,11 +19,17 @@ DEPLOYS = ("install", "replace", "back")
 def chosen(steps: tuple[Step, ...], words: Iterable[str], engine: str) -> tuple[Step, ...]:
     """The steps that are named, in the words of any engine; all of them if none is named."""
     wanted = {action for word in words for action in _actions(ALIASES.get(word, word), engine)}
-    kept = tuple(step for step in steps if step.action in wanted) if wanted else steps
+    kept = tuple(step for step in _possible(steps, wanted, engine) if step.action in wanted) if wanted else steps
     if not kept:
         own = ", ".join(dict.fromkeys(step.action for step in steps))
         raise CannotContinue(f"--steps {','.join(words)}: {engine} does not do that in its default trial ({own})")
     return kept
+
+
+def _possible(steps: tuple[Step, ...], wanted: Collection[str], engine: str) -> tuple[Step, ...]:
+    """Without the removal there is nothing to reinstall: what comes after it is left out as well."""
+    removals = {action.name for action in load(engine).actions if action.role == "remove"} - set(wanted)
+    return tuple(takewhile(lambda step: step.action not in removals, steps))
 
 
 def _actions(word: str, engine: str) -> Iterator[str]:
