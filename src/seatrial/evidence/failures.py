@@ -207,7 +207,7 @@ def _last_writes(moment: Moment, refs: Iterable[Ref]) -> Iterator[Event]:
 
 def _followed(moment: Moment, why: Failure) -> int | None:
     ended = moment.ended
-    if not any(fault.of in FOLLOWS for fault in why.faults):
+    if not any(fault.of in FOLLOWS for fault in why.faults) and not _is_not_synced_again(moment):
         return None
     earlier = reversed(list(enumerate(moment.rehearsal.steps[: moment.index])))
     same = (step for step, one in earlier if (one.release, one.namespace) == (ended.release, ended.namespace))
@@ -215,6 +215,12 @@ def _followed(moment: Moment, why: Failure) -> int | None:
     if before is None or moment.at(before).ended.killed:
         return None
     return before if moment.at(before).ended.outcome != "ok" else None
+
+
+def _is_not_synced_again(moment: Moment) -> bool:
+    """Whether each sync that failed did not even start, because the one before it had failed."""
+    syncs = [operation.failure.faults for operation in _failed_syncs(moment)]
+    return bool(syncs) and all(any(fault.of == "last-sync-failed" for fault in faults) for faults in syncs)
 
 
 def _cause(moment: Moment, spoken: list[Event], objects: tuple[Ref, ...]) -> str:

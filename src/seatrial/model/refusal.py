@@ -118,6 +118,7 @@ FaultOf = Literal[
     "uninstall-incomplete",
     "retries-exceeded",
     "source-not-rendered",
+    "last-sync-failed",
 ]
 """What an engine complains of, where it is not a refusal of the API server.
 
@@ -135,6 +136,7 @@ FaultOf = Literal[
 - uninstall-incomplete: the release is gone, and something was not done
 - retries-exceeded: Flux does not retry
 - source-not-rendered: Argo CD has no manifests to sync, or Pulumi cannot render the chart `urn`
+- last-sync-failed: Argo CD does not sync the Application `object` to the same commit again
 """
 
 

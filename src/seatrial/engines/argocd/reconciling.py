@@ -18,7 +18,7 @@ from seatrial.engines.argocd.results import ERROR, NOTHING
 from seatrial.engines.argocd.tracking import managed, source_failure, speaks_of_itself, wanted
 from seatrial.engines.script import WRITES, Answer, Command, Line, Part, Say, Survey, Wait, carry
 from seatrial.helm.argocd_hooks import ignores_extraneous, is_hook, is_skipped
-from seatrial.model.refusal import NO_FAILURE, Failure, joined
+from seatrial.model.refusal import NO_FAILURE, Failure, Fault, joined
 from seatrial.model.resource import Ref, ref_of
 from seatrial.model.timeline import Operation
 
@@ -141,7 +141,8 @@ def automatic(
     if last is not None and revision == app.revision:
         if last.phase != "Succeeded":
             words = f"Failed last sync attempt to [{app.revision}]: {last.message}"
-            return Skipped(words, is_error=True, failure=last.failure)
+            again = Failure(faults=(Fault("last-sync-failed", app.ref),))
+            return Skipped(words, is_error=True, failure=joined(last.failure, again))
         if not app.self_heal:
             return Skipped(f"Skipping auto-sync: most recent sync already to [{app.revision}]")
         asked = replace(asked, selected=(*compared.modified, *compared.extra))

@@ -18,11 +18,12 @@ from seatrial.engines.argocd.scopes import Scopes, scoped, scopes_of
 from seatrial.engines.argocd.settings import OPENSHIFT, OPENSHIFT_VERSION, is_setting, settings_of
 from seatrial.engines.engine import PlannedStep, known_version
 from seatrial.engines.setting import Setting, is_chart, release_of, served
+from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import NothingToCheck
 from seatrial.model.release import Resource
-from seatrial.model.resource import Body, Ref, dig, labels_of
+from seatrial.model.resource import Body, Ref, dig, labels_of, listed
 from seatrial.model.trial import Step, Trial
 from seatrial.sources import MANIFESTS, git, kind_of
 from seatrial.sources.argocd.gathering import FoundApplications, gather
@@ -32,6 +33,7 @@ from seatrial.sources.manifests.reading import read_manifests
 NAME = "argocd"
 VERSIONS = tuple(map(versions.shown, versions.KNOWN))
 OWN_KINDS = ("Application", "ApplicationSet", "AppProject")
+BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 SECRET_TYPE = "argocd.argoproj.io/secret-type"
 ASSUMED = (
     "argocd: no Application given; assuming one with automated sync and pruning. Pass an Application manifest to "
@@ -166,11 +168,31 @@ def _about_steps(ref: Ref, settings: Settings) -> str:
 
 def _is_argocds_own(resources: Iterable[Resource]) -> bool:
     found = list(resources)
+    rights = set(_rights_of_argocd(found))
     own = all(
         (r.ref.group == GROUP and r.ref.kind in OWN_KINDS)
         or is_setting(r.body)
         or SECRET_TYPE in labels_of(r.body)
         or r.ref.kind == "Namespace"
+        or r.ref in rights
         for r in found
     )
     return own and any(r.ref.kind in OWN_KINDS[:2] for r in found)
+
+
+def _rights_of_argocd(resources: list[Resource]) -> Iterator[Ref]:
+    """Bindings of accounts in the namespace of the Applications, what they grant, and the accounts.
+
+    Whoever applies the Applications applies these as well.
+    """
+    homes = {r.ref.namespace for r in resources if r.ref.group == GROUP and r.ref.kind in OWN_KINDS}
+    bindings = [r for r in resources if r.ref.group == RBAC and r.ref.kind in BINDINGS and _binds(r.body, homes)]
+    granted = {(dig(r.body, "roleRef", "kind"), dig(r.body, "roleRef", "name")) for r in bindings}
+    yield from (r.ref for r in bindings)
+    yield from (r.ref for r in resources if r.ref.group == RBAC and (r.ref.kind, r.ref.name) in granted)
+    yield from (r.ref for r in resources if r.ref.kind == "ServiceAccount" and r.ref.namespace in homes)
+
+
+def _binds(binding: Body, homes: set[str]) -> bool:
+    subjects = listed(binding, "subjects")
+    return bool(subjects) and all(subject.get("namespace") in homes for subject in subjects)
