@@ -15,6 +15,7 @@ from stable import Stable
 from story import Block, Ran, Scene, replayed, scenes, subjects
 
 import seatrial.check
+import seatrial.fleet
 from seatrial.cli import main
 from seatrial.evidence.causes import overlaps
 from seatrial.evidence.compare.engine_differences import Seen
@@ -106,7 +107,7 @@ class Stage:
         before = len(self.results)
         code = main(scene.arguments)
         out, err = self._capsys.readouterr()
-        if code > 1 and all(block.kind != "error" for block in scene.expected):
+        if code > 1 and err and all(block.kind != "error" for block in scene.expected):
             pytest.fail(f"{' '.join(scene.arguments)}: exit code {code}, and no error block: {err}")
         result = self.results[-1] if len(self.results) > before else None
         if recording := self.recordings.get(scene.console.heading[0]):
@@ -124,7 +125,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     """Runs commands in an empty working directory."""
     monkeypatch.chdir(tmp_path)
     made = Stage(capsys)
-    monkeypatch.setattr(seatrial.check, "check", made.check)
+    monkeypatch.setattr(seatrial.fleet, "check", made.check)
     monkeypatch.setattr(seatrial.check, "findings", made.findings)
     return made
 

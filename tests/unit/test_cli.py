@@ -299,7 +299,7 @@ def test_a_bug_is_one_sentence_and_verbose_shows_the_traceback(
 
 def test_manifests_from_standard_input_are_applied_twice(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CONFIG.encode())))
-    assert main(["check", "-"]) == 0
+    assert main(["check", "-", "-v"]) == 0
     assert capsys.readouterr().out.startswith("""\
 kubectl@1.34, ordinary, lazy and eager schedules
   1  apply  -  ok  1 created

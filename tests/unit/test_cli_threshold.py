@@ -4,9 +4,10 @@ import pytest
 from msgspec.structs import replace
 from rehearsed import CLEAN, FINDING, RESULT
 
-from seatrial.cli.threshold import Threshold, parse, reached
+from seatrial.cli.threshold import Threshold, exit_of, parse
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Certainty, Damage
+from seatrial.model.result import Exit
 
 
 @pytest.mark.parametrize(
@@ -62,15 +63,27 @@ def test_other_words_are_refused(text: str, sentence: str) -> None:
 )
 def test_findings_fail_from_the_threshold_on(certainty: Certainty, damage: Damage, fail_on: str, fails: bool) -> None:
     result = replace(RESULT, findings=(replace(FINDING, certainty=certainty, damage=damage),))
-    assert reached(result, parse(fail_on)) is fails
+    ended = exit_of(result, parse(fail_on))
+    assert ended.code == int(fails)
+    assert ended.failing == (result.findings if fails else ())
 
 
 def test_what_a_removal_does_by_design_fails_only_on_request() -> None:
     result = replace(RESULT, findings=(replace(FINDING, certainty="will", damage="data-loss", removal=True),))
-    assert not reached(result, parse(""))
-    assert not reached(result, parse("may:nuisance"))
-    assert reached(result, parse("", removal=True))
+    assert exit_of(result, parse("")).code == 0
+    assert exit_of(result, parse("may:nuisance")).code == 0
+    assert exit_of(result, parse("", removal=True)).code == 1
 
 
 def test_no_findings_and_all_steps_ok_does_not_fail() -> None:
-    assert not reached(CLEAN, Threshold())
+    assert exit_of(CLEAN, Threshold()) == Exit(0, "no findings")
+
+
+def test_the_reason_names_the_threshold() -> None:
+    two = replace(RESULT, findings=(FINDING, FINDING))
+    assert exit_of(two, parse("")).reason == "2 findings reach --fail-on likely:failed-deploy"
+    assert exit_of(two, parse("data-loss")).reason == "no finding reaches --fail-on likely:data-loss"
+    assert (
+        exit_of(two, parse(""), zero=True).reason == "--exit-zero, but 2 findings reach --fail-on likely:failed-deploy"
+    )
+    assert exit_of(replace(CLEAN, hollow=True), parse("")) == Exit(3, "nothing could be rehearsed")

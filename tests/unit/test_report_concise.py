@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 from rehearsed import CLEAN, FINDING, RESULT
 
+from seatrial.model.result import Exit
 from seatrial.report.concise import render
 from seatrial.report.page import Page
 
@@ -25,4 +26,9 @@ upgrade: release-to-hook-flip will outage nowhere
 
 
 def test_quiet_without_findings_writes_nothing() -> None:
-    assert render(CLEAN, Page(quiet=True)) == ""
+    assert render(replace(CLEAN, exit=Exit(0, "no findings")), Page(quiet=True)) == ""
+
+
+def test_a_check_that_fails_says_so_even_if_quiet() -> None:
+    failed = replace(RESULT, exit=Exit(1, "1 finding reaches --fail-on may:nuisance", RESULT.findings))
+    assert render(failed, Page(quiet=True)).endswith("\nexit 1: 1 finding reaches --fail-on may:nuisance\n")

@@ -9,6 +9,7 @@ from seatrial.model.resource import Place, Ref
 from seatrial.model.result import (
     Asked,
     Ending,
+    Exit,
     Gate,
     Played,
     Prerequisite,
@@ -56,10 +57,10 @@ one leaves it deleted
      manifest no longer lists it. It reported success.
    = Deployment/default/web mounts it.
    = confirm: helm get hooks web --namespace default
+   = more: seatrial explain release-to-hook-flip
 
-Prerequisites (not in the release, assumed to exist):
-  Secret/default/registry: Deployment/default/web pulls its image with it
-Not modelled (stored, but no controller acts on them): Widget.example.com
+Prerequisites (not in the release, assumed to exist; -v shows why):
+  Secret default/registry
 
 3 objects from 2 files · 2 rehearsals · helm@4.2.3 · 1 finding (1 will) · 1 prerequisite · 1 kind not modelled: \
 Widget.example.com
@@ -71,8 +72,7 @@ def test_a_report_without_findings_says_so() -> None:
     assert (
         render(CLEAN, Page())
         == """\
-helm@4.2.3, lazy schedule
-  1  install  ./v1  ok  2 created
+helm@4.2.3: install ok
 
 No findings: after every step the cluster matched the release.
 
@@ -102,40 +102,54 @@ helm@4.2.3, lazy and eager schedules
     )
 
 
-def test_cases_with_equal_steps_share_a_table() -> None:
+def test_steps_that_are_ok_take_one_line_for_each_engine() -> None:
     cases = ("", "ci/ha-values.yaml", "ci/tls-values.yaml")
     installed = replace(LAZY, steps=STEPS[:1])
-    played = tuple(Played(case, installed) for case in cases)
-    text = render(replace(CLEAN, played=played), Page())
-    assert text.startswith(
-        """\
-helm@4.2.3, default, ci/ha-values.yaml and ci/tls-values.yaml, lazy schedule
-  1  install  ./v1  ok  2 created
-
-"""
-    )
+    text = render(replace(CLEAN, played=tuple(Played(case, installed) for case in cases)), Page())
+    assert text.startswith("helm@4.2.3, default, ci/ha-values.yaml and ci/tls-values.yaml: install ok\n\n")
     assert text.endswith("2 objects from 2 files · 3 cases · 3 rehearsals · helm@4.2.3 · no findings\n")
-
-
-def test_of_many_cases_those_without_problems_take_one_line_each() -> None:
-    def rehearsal(number: int) -> Rehearsal:
-        return replace(LAZY, steps=(replace(STEPS[0], created=(CONFIG,) * number),))
-
-    played = tuple(Played(f"ci/{number}-values.yaml", rehearsal(number)) for number in range(9))
-    failing = replace(LAZY, steps=STEPS[2:3])
-    text = render(replace(CLEAN, played=(*played, Played("ci/bad-values.yaml", failing))), Page())
+    many = tuple(Played(f"ci/{number}-values.yaml", installed) for number in range(9))
+    text = render(replace(CLEAN, played=many), Page())
     assert text.startswith(
-        "helm@4.2.3, ci/0-values.yaml, lazy schedule: all 1 step ok\n"
-        "helm@4.2.3, ci/1-values.yaml, lazy schedule: all 1 step ok\n"
+        "helm@4.2.3, ci/0-values.yaml, ci/1-values.yaml, ci/2-values.yaml and 6 more cases: install ok\n"
     )
-    assert (
+    assert "  1  install  ./v1  ok  2 created\n" in render(replace(CLEAN, played=many), Page(verbose=True))
+
+
+def test_cases_with_equal_steps_share_a_table() -> None:
+    failing = replace(LAZY, steps=STEPS[2:3])
+    played = (
+        Played("", failing),
+        Played("ci/ha-values.yaml", failing),
+        Played("ci/ok-values.yaml", CLEAN.played[0].rehearsal),
+    )
+    assert render(replace(CLEAN, played=played), Page()).startswith(
         """\
-helm@4.2.3, ci/bad-values.yaml, lazy schedule
+helm@4.2.3, default and ci/ha-values.yaml, lazy schedule
   1  upgrade  ./v2  failed
      UPGRADE FAILED: [quota] exceeded
+helm@4.2.3, ci/ok-values.yaml: install ok
+
 """
-        in text
     )
+
+
+def test_after_three_tables_the_first_step_that_is_not_ok_is_named() -> None:
+    def failing(number: int) -> Rehearsal:
+        return replace(LAZY, steps=(replace(STEPS[2], error=f"UPGRADE FAILED: {number}"),))
+
+    played = tuple(Played(f"ci/{number}-values.yaml", failing(number)) for number in range(4))
+    text = render(replace(CLEAN, played=played), Page())
+    assert "     UPGRADE FAILED: 2\nhelm@4.2.3, ci/3-values.yaml: upgrade failed\n" in text
+    assert "UPGRADE FAILED: 3" in render(replace(CLEAN, played=played), Page(verbose=True))
+
+
+def test_of_several_causes_a_table_shows_the_first() -> None:
+    waits = "waits for Deployment/default/a: no image; waits for Deployment/default/b: no image"
+    hung = replace(LAZY, steps=(replace(STEPS[2], outcome="hung", error=waits),))
+    result = replace(CLEAN, played=(Played("", hung),))
+    assert "     waits for Deployment/default/a: no image (and 1 more)\n" in render(result, Page())
+    assert f"     {waits}\n" in render(result, Page(verbose=True))
 
 
 def test_a_race_is_explained() -> None:
@@ -143,8 +157,7 @@ def test_a_race_is_explained() -> None:
     assert text.startswith("release-to-hook-flip (ST201) may, outage: ")
     assert (
         """\
-   = may: a race: it happens on a slow cluster (lazy schedule), not on an ordinary one or a very
-     fast one (eager schedule)
+   = may: a race: it happens only on a slow cluster (lazy schedule)
 """
         in text
     )
@@ -160,12 +173,11 @@ def test_several_engines_and_a_case_other_than_the_default_are_named() -> None:
 
 
 def test_a_fix_shows_whether_it_is_safe_and_proven() -> None:
-    assert rendered(FIXED).endswith(
-        "   = fix: keep the object: helm.sh/resource-policy: keep (safe, proven by rehearsing again)\n\n"
-    )
+    fix = "   = fix: keep the object: helm.sh/resource-policy: keep (safe, proven by rehearsing again)\n"
+    assert fix in rendered(FIXED)
 
 
-def test_places_in_one_file_are_grouped_and_inexact_places_are_marked() -> None:
+def test_the_first_place_has_its_line_and_verbose_shows_all_of_them() -> None:
     sources = {
         Place("a.yaml", 9): "  - name: web",
         Place("a.yaml", 12): "\timage: x",
@@ -173,7 +185,21 @@ def test_places_in_one_file_are_grouped_and_inexact_places_are_marked() -> None:
         Place("b.yaml", 3, "near"): '{{ include "b" . }}',
     }
     finding = replace(FINDING, places=(*sources, Place("c.yaml", 1, "file")), evidence=(), details=(), confirm="")
-    assert rendered(finding, replace(RESULT, excerpts=sources)).partition("\n")[2] == (
+    brief, verbose = (
+        rendered(finding, replace(RESULT, excerpts=sources), Page(verbose=verbose)) for verbose in (False, True)
+    )
+    assert brief.partition("\n")[2] == (
+        """\
+   --> a.yaml:9
+    |
+  9 |   - name: web
+    |     ^^^^^^^^^
+   ::: a.yaml:12, a.yaml:10, b.yaml:3 and 1 more
+    = more: seatrial explain release-to-hook-flip
+
+"""
+    )
+    assert verbose.partition("\n")[2] == (
         """\
    --> a.yaml:9
     |
@@ -188,6 +214,7 @@ def test_places_in_one_file_are_grouped_and_inexact_places_are_marked() -> None:
     |
   3 | {{ include "b" . }}
    ::: c.yaml (somewhere in this file)
+    = more: seatrial explain release-to-hook-flip
 
 """
     )
@@ -231,8 +258,8 @@ def test_long_evidence_is_cut_in_the_middle_unless_verbose() -> None:
     result = replace(RESULT, played=(Played("", replace(LAZY, timeline=events)),))
     finding = replace(FINDING, evidence=tuple(range(40)), objects=secrets[:1])
     text = rendered(finding, result)
-    assert [n for n in range(40) if f"Secret/a/s{n} " in text] == [0, 1, 2, 3, 4, 5, 34, 35, 36, 37, 38, 39]
-    assert "       28 events in between not shown (-v shows all)\n" in text
+    assert [n for n in range(40) if f"Secret/a/s{n} " in text] == [0, 1, 2, 37, 38, 39]
+    assert "       34 events in between not shown (-v shows all)\n" in text
     assert all(f"Secret/a/s{n} " in rendered(finding, result, Page(verbose=True)) for n in range(40))
 
 
@@ -251,11 +278,54 @@ v2/templates/configmap.yaml:7: release-to-hook-flip will outage hazard 31
     )
 
 
-def test_only_the_first_prerequisites_are_listed() -> None:
-    found = tuple(Prerequisite(f"Secret/default/s{number:02}", "it is read") for number in range(15))
-    text = render(replace(CLEAN, prerequisites=found), Page())
-    assert "  Secret/default/s11: it is read\n  and 3 more (-v shows all)\n" in text
-    assert "s14" in render(replace(CLEAN, prerequisites=found), Page(verbose=True))
+def test_findings_that_do_not_fail_the_check_are_short_after_the_first_three() -> None:
+    findings = tuple(replace(FINDING, certainty="may", message=f"hazard {number}") for number in range(5))
+    text = render(replace(RESULT, findings=findings, exit=Exit(0, "no finding reaches --fail-on will:outage")), Page())
+    assert text.count("= confirm:") == 3
+    assert (
+        """\
+Findings below --fail-on (-v shows them in full):
+release-to-hook-flip (ST201) may, outage: hazard 3
+  --> v2/templates/configmap.yaml:7
+release-to-hook-flip (ST201) may, outage: hazard 4
+  --> v2/templates/configmap.yaml:7
+
+"""
+        in text
+    )
+    assert text.endswith("\nexit 0: no finding reaches --fail-on will:outage\n")
+    failing = replace(RESULT, findings=findings, exit=Exit(1, "5 findings reach", findings))
+    assert render(failing, Page()).count("= confirm:") == 5
+
+
+def test_the_last_line_is_the_exit_code_and_its_reason() -> None:
+    failed = replace(RESULT, exit=Exit(1, "1 finding reaches --fail-on likely:failed-deploy", RESULT.findings))
+    clean = replace(CLEAN, exit=Exit(0, "no findings"))
+    for page in (Page(), Page(quiet=True), Page(verbose=True)):
+        assert render(failed, page).endswith("\nexit 1: 1 finding reaches --fail-on likely:failed-deploy\n")
+    assert render(clean, Page()).endswith("\nexit 0: no findings\n")
+    assert render(clean, Page(quiet=True)) == ""
+
+
+def test_prerequisites_are_grouped_by_what_brings_them() -> None:
+    found = (
+        *(Prerequisite(f"Secret/default/s{number:02}", "it is read") for number in range(5)),
+        Prerequisite("StorageClass (default)", "it is needed"),
+        Prerequisite("CustomResourceDefinition/a.eso.io", "it is used", brought_by="eso"),
+        Prerequisite("CustomResourceDefinition/widgets.example.com", "it is used"),
+        Prerequisite("Deployment/eso/eso", "it reconciles", operator="eso", brought_by="eso"),
+    )
+    assert """\
+Prerequisites (not in the release, assumed to exist; -v shows why):
+  eso: controller eso, CRD a.eso.io
+  Secret default/s00, default/s01, default/s02 and 2 more
+  StorageClass (default)
+  CRD widgets.example.com
+
+""" in render(replace(CLEAN, prerequisites=found), Page())
+    verbose = render(replace(CLEAN, prerequisites=found), Page(verbose=True))
+    assert "  Secret/default/s04: it is read\n" in verbose
+    assert "  eso must be installed: it reconciles\n" in verbose
 
 
 def test_missing_dependencies_are_the_first_line() -> None:
@@ -336,5 +406,9 @@ def test_cells_of_the_webhook_table_are_coloured() -> None:
     needs = (Requirement("service", ("Service/default/keeper",), by="release"),)
     gate = Gate("gates", "ValidatingWebhookConfiguration/w", ("Fail",), (), (), needs, (asked,), None)
     ink = Page(ink=lambda text, role: f"<{role} {text.rstrip()}>" if role in ("good", "doubt", "bad") else text)
-    row = next(text for text in render(replace(CLEAN, gates=(gate,)), ink).splitlines() if "helm@3 " in text)
+    row = next(
+        text
+        for text in render(replace(CLEAN, gates=(gate,)), replace(ink, verbose=True)).splitlines()
+        if "helm@3 " in text
+    )
     assert row == "    helm@3  1     create   <good served><good present><doubt none><doubt missing><bad refused>"

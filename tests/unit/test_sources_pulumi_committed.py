@@ -57,7 +57,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_program_is_upgraded_from_a_commit(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "app", "--from", "git:v1", "--engine", "pulumi"]) == 0
+    assert main(["check", "app", "--from", "git:v1", "--engine", "pulumi", "-v"]) == 0
     assert capsys.readouterr().out.splitlines()[:8] == [
         "pulumi@4.32, ordinary, lazy and eager schedules",
         "  1  up       git:v1  ok  2 created",

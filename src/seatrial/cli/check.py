@@ -26,6 +26,7 @@ def check(
     fail_on_removal: Annotated[bool, flag("--fail-on-removal", group=OUTPUT)] = False,
     exit_zero: Annotated[bool, flag("--exit-zero", group=OUTPUT)] = False,
     compare: Annotated[str, flag("--compare", group=REHEARSAL, value="OLD")] = "",
+    since: Annotated[str, flag("--since", group=REHEARSAL, value="REF")] = "",
     rehearsal: Annotated[tuple[str, ...], flag("--rehearsal", group=REHEARSAL, value="FILE")] = (),
     display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
@@ -33,8 +34,8 @@ def check(
 
     Without --from: install, upgrade to the same chart, uninstall (for other engines their equivalents, e.g. up, up,
     destroy). With --from OLD: install OLD, upgrade, upgrade again, roll back, uninstall, reinstall; if OLD is a
-    deployed release, the first step is the upgrade. Every trial runs on an ordinary cluster, on a slow one and on a
-    fast one. Each ci/*-values.yaml of a chart is rehearsed as well.
+    deployed release, the first step is the upgrade. A folder of charts is checked chart by chart. Every trial runs on
+    an ordinary cluster, on a slow one and on a fast one. Each ci/*-values.yaml of a chart is rehearsed as well.
 
     Exit codes: 0 no finding reaches --fail-on, 1 a finding does, 2 the check failed (invalid arguments, a template that
     does not render, a missing tool), 3 nothing could be rehearsed. The first lines of the report list what was not
@@ -58,31 +59,32 @@ def check(
     compare
         Rehearse OLD (same kind of input, or git:REF) with the same trial, and report which findings and dependencies
         are gone, new and unchanged.
+    since
+        Check only the charts that changed since the merge base with REF, each upgraded from its version there; also
+        the charts that use a changed library chart of the same folder. The input is a chart or a folder of charts.
     rehearsal
         Check a rehearsal that `seatrial run -o json` stored, without rehearsing anything. Repeatable: pass the
         ordinary, the lazy and the eager schedule of each engine.
     """
     from msgspec.structs import replace
 
-    from seatrial.cli import NOTHING, outputs, terminal, threshold
+    from seatrial.cli import outputs, terminal, threshold
 
     targets = outputs.parse(output)
     limit = threshold.parse(fail_on, removal=fail_on_removal)
-    if rehearsal and (inputs or compare or release != NO_FLAGS):
+    if rehearsal and (inputs or compare or since or release != NO_FLAGS):
         raise CannotContinue("--rehearsal cannot be combined with an input or with flags that select what to rehearse")
     with terminal.progress_line(display) as progress:
-        from seatrial.check import check as rehearse_all
         from seatrial.check import check_stored
+        from seatrial.fleet import check_all
 
         if rehearsal:
             result = check_stored(rehearsal)
         else:
-            result = rehearse_all(replace(options("check", inputs, release), compare=compare), progress)
+            result = check_all(replace(options("check", inputs, release), compare=compare), since, progress)
     from seatrial.report import render
 
-    outputs.write(targets, lambda target: render(target.format, result, terminal.page(display, file=target.file)))
-    if exit_zero:
-        return 0
-    if result.hollow and not result.findings:
-        return NOTHING
-    return int(threshold.reached(result, limit))
+    ended = threshold.exit_of(result, limit, zero=exit_zero)
+    done = replace(result, exit=ended)
+    outputs.write(targets, lambda target: render(target.format, done, terminal.page(display, file=target.file)))
+    return ended.code

@@ -1,4 +1,4 @@
-"""`--fail-on`: which findings make the exit code 1."""
+"""`--fail-on`: which findings make the exit code 1, and the reason that the report shows."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
+from seatrial.cli import FAILED, NOTHING
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import CERTAINTIES, DAMAGES, Certainty, Damage, Finding
-from seatrial.model.result import Result
+from seatrial.model.result import Exit, Result
+from seatrial.report.wording import counted, is_partial
 
 
 class Threshold(Struct, frozen=True):
@@ -31,9 +33,20 @@ def parse(text: str, *, removal: bool = False) -> Threshold:
     return Threshold(certainty, damage, removal)
 
 
-def reached(result: Result, threshold: Threshold) -> bool:
-    """Whether a finding is at or above the threshold."""
-    return any(_is_as_bad(finding, threshold) for finding in result.findings)
+def exit_of(result: Result, threshold: Threshold, *, zero: bool = False) -> Exit:
+    """The exit code of a check and its reason; `zero` is --exit-zero."""
+    if result.hollow and not result.findings:
+        return Exit(0 if zero else NOTHING, "nothing could be rehearsed" + (" (--exit-zero)" if zero else ""))
+    failing = tuple(finding for finding in result.findings if _is_as_bad(finding, threshold))
+    limit = f"--fail-on {threshold.certainty}:{threshold.damage}"
+    if not failing and result.broken:
+        could_not = f"{result.broken} of {counted(result.charts, 'chart')} could not be checked"
+        return Exit(0 if zero else FAILED, f"--exit-zero, but {could_not}" if zero else could_not)
+    if not failing:
+        found_none = "no findings in what was rehearsed" if is_partial(result) else "no findings"
+        return Exit(0, f"no finding reaches {limit}" if result.findings else found_none)
+    reaches = f"{counted(len(failing), 'finding reaches', 'findings reach')} {limit}"
+    return Exit(0, f"--exit-zero, but {reaches}", failing) if zero else Exit(1, reaches, failing)
 
 
 def _is_as_bad(finding: Finding, threshold: Threshold) -> bool:

@@ -31,6 +31,8 @@ class Prerequisite(Struct, frozen=True, omit_defaults=True, order=True):
     """The object that was created for it before the first step."""
     operator: str = ""
     """For the workload of an operator, which may also run under another name: `flux (helm-controller)`."""
+    brought_by: str = ""
+    """The operator that installs it, if that is known: `external-secrets`."""
 
 
 class Difference(Struct, frozen=True, omit_defaults=True, order=True):
@@ -209,6 +211,16 @@ class Played(Struct, frozen=True):
     rehearsal: Rehearsal
 
 
+class Exit(Struct, frozen=True):
+    """The exit code of a check, and why."""
+
+    code: int
+    reason: str
+    """`1 finding reaches --fail-on likely:failed-deploy`"""
+    failing: tuple[Finding, ...] = ()
+    """The findings that reach `--fail-on`."""
+
+
 class Result(Struct, frozen=True):
     played: tuple[Played, ...]
     findings: tuple[Finding, ...]
@@ -243,3 +255,9 @@ class Result(Struct, frozen=True):
     """Rehearsals that assume obstacles to be repaired; findings with `after` are from these."""
     hollow: bool = False
     """Whether nothing of the input but objects of the engine itself could be rehearsed."""
+    charts: int = 0
+    """How many charts were checked, if the input is a folder of charts."""
+    broken: int = 0
+    """How many of them could not be checked; `not_rehearsed` has the reasons."""
+    exit: Exit | None = None
+    """Set by the command line, which knows `--fail-on`."""

@@ -8,12 +8,12 @@ from seatrial.model.finding import Finding
 from seatrial.model.result import Result
 from seatrial.report.not_rehearsed import not_rehearsed
 from seatrial.report.page import Line, Page, Piece, line, printed
-from seatrial.report.wording import after, closing
+from seatrial.report.wording import after, closing, exit_line
 
 
 def render(result: Result, page: Page) -> str:
-    last = () if page.quiet else (line(closing(result)),)
-    return printed((*not_rehearsed(result, page), *lines(result.findings), *last), page)
+    last = (*([] if page.quiet else [closing(result)]), exit_line(result, quiet=page.quiet))
+    return printed((*not_rehearsed(result, page), *lines(result.findings), *map(line, filter(None, last))), page)
 
 
 def lines(findings: Iterable[Finding]) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""Places in the user's files, shown as cargo shows them: the file, the lines, what is meant. Reads no file."""
+"""Places in the user's files, shown as cargo shows them: the file, the line, what is meant. Reads no file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from seatrial.model.resource import Place, Sure
 from seatrial.report.page import Line, Piece, columns, line
 
 TAB_COLUMNS = 4
+OTHERS_MAX = 3
+"""Further places that are named; the rest is counted."""
 
 HOW_SURE: dict[Sure, str] = {"exact": "", "near": " (near this line)", "file": " (somewhere in this file)"}
 
@@ -17,16 +19,35 @@ def gutter_of(places: Sequence[Place]) -> int:
     return max((len(str(place.line)) for place in places if place.sure != "file"), default=1)
 
 
-def excerpts(places: Sequence[Place], sources: Mapping[Place, str]) -> Iterator[Line]:
-    """Each file once, in the order in which it is first named. The very first place is the one that is meant."""
+def excerpts(places: Sequence[Place], sources: Mapping[Place, str], *, whole: bool) -> Iterator[Line]:
+    """The first place with its line, and the names of the others; with `whole`, all places with their lines."""
+    found = list(dict.fromkeys(places))
+    if not found:
+        return
+    gutter = gutter_of(found)
+    if not whole:
+        yield from _file(found[:1], sources, found[0], gutter)
+        if found[1:]:
+            yield line(" " * (gutter + 1), Piece(":::", "place"), " ", where(found[1:]))
+        return
     files: dict[str, list[Place]] = {}
-    for place in dict.fromkeys(places):
+    for place in found:
         files.setdefault(place.file, []).append(place)
-    gutter = gutter_of(places)
     for group in files.values():
-        arrow = "-->" if group[0] == places[0] else ":::"
-        yield line(" " * (gutter + 1), Piece(arrow, "place"), " ", *_name(group[0]))
-        yield from _lines(group, sources, places[0], gutter)
+        yield from _file(group, sources, found[0], gutter)
+
+
+def where(places: Sequence[Place]) -> str:
+    """`a.yaml:3, b.yaml:7, c.yaml:1 and 4 more`"""
+    named = list(dict.fromkeys(place.file if place.sure == "file" else str(place) for place in places))
+    more = f" and {len(named) - OTHERS_MAX} more" if len(named) > OTHERS_MAX else ""
+    return ", ".join(named[:OTHERS_MAX]) + more
+
+
+def _file(places: list[Place], sources: Mapping[Place, str], meant: Place, gutter: int) -> Iterator[Line]:
+    arrow = "-->" if places[0] == meant else ":::"
+    yield line(" " * (gutter + 1), Piece(arrow, "place"), " ", *_name(places[0]))
+    yield from _lines(places, sources, meant, gutter)
 
 
 def _name(place: Place) -> tuple[Piece, Piece]:

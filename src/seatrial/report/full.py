@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
 
-from seatrial.model.finding import Finding, Fix
-from seatrial.model.result import Consumer, Dependence, Difference, Prerequisite, Result
-from seatrial.model.timeline import Event, Rehearsal
+from seatrial.model.finding import Finding
+from seatrial.model.result import Asked, Consumer, Dependence, Difference, Gate, Result
 from seatrial.report import concise
 from seatrial.report.agreement import agreement_section
 from seatrial.report.compared import compared_section
-from seatrial.report.events import columns_of, event_lines
-from seatrial.report.excerpt import excerpts, gutter_of
+from seatrial.report.finding import in_brief, in_full
 from seatrial.report.gates import gates_section
 from seatrial.report.not_rehearsed import not_rehearsed
-from seatrial.report.page import Line, Page, Piece, Role, line, printed, quoted, sentences
+from seatrial.report.page import Line, Page, Piece, line, printed, quoted, sentences
+from seatrial.report.prerequisites import prerequisites_section
 from seatrial.report.standings import standings_table
-from seatrial.report.steps import OUTCOMES, steps_table
-from seatrial.report.wording import after, closing, counted, dependence, difference, is_partial, listed
+from seatrial.report.steps import steps_table
+from seatrial.report.wording import closing, counted, dependence, difference, exit_line, is_partial, listed
 
-FULL_MAX = 30
-"""Findings shown in full; the rest take one line each."""
-EVIDENCE_MAX = 12
-"""Events shown for one finding: the first half and the last half."""
-PREREQUISITES_MAX = 12
-DIFFERENCES_MAX = 20
+FULL_MIN = 3
+"""Findings shown in full even if none of them reaches --fail-on."""
+FINDINGS_MAX = 30
+"""Findings with headline and place; the rest take one line each."""
+DIFFERENCES_MAX = 8
+BRIEF = "Findings below --fail-on (-v shows them in full):"
 REMOVAL = "When it is removed (by design; fails a check only with --fail-on-removal):"
 
 NO_BREAK = "\xa0"
-CERTAINTIES: dict[str, Role] = {"will": "bad", "likely": "bad", "may": "doubt"}
-CLUSTERS = {
-    "ordinary": "an ordinary {}",
-    "lazy": "a slow {} (lazy schedule)",
-    "eager": "a very fast {} (eager schedule)",
-}
 
 
 def render(result: Result, page: Page) -> str:
@@ -47,19 +39,7 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
         yield from steps_table(result.played, page)
         yield from standings_table("Engines compared", result.standings, page)
         yield ()
-    ordered = sorted(result.findings, key=lambda finding: finding.removal)
-    shown = ordered if page.verbose else ordered[:FULL_MAX]
-    for removal, findings in groupby(shown, lambda finding: finding.removal):
-        if removal:
-            yield line(Piece(REMOVAL, "strong"))
-            yield ()
-        for finding in findings:
-            yield from _finding(finding, result, page)
-            yield ()
-    if rest := ordered[len(shown) :]:
-        yield line(f"and {counted(len(rest), 'more finding', 'more findings')}, one line each (-v shows all in full):")
-        yield from concise.lines(rest)
-        yield ()
+    yield from _findings(result, page)
     if not page.quiet:
         yield from _nothing_found(result)
         yield from compared_section(result.comparison, page)
@@ -67,118 +47,73 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
         yield from _consumers(result.consumers, page)
         yield from _differences("Objects that differ between renderings:", result.differences, page)
         yield from _differences("Objects that engines treat differently:", result.contrasts, page)
-        yield from _dependences(result.dependences, page)
-        yield from gates_section(result.gates, page)
+        yield from _dependences(_relevant_dependences(result, page), page)
+        yield from gates_section(_relevant_gates(result, page), page)
         yield from _assumptions(result, page)
         yield from _last_line(result, page)
+    if ended := exit_line(result, quiet=page.quiet):
+        yield line(Piece(ended, "strong"))
 
 
-def _finding(finding: Finding, result: Result, page: Page) -> Iterator[Line]:
-    yield from _headline(finding, page)
-    yield from excerpts(finding.places, result.excerpts)
-    note = " " * (gutter_of(finding.places) + 2)
-    yield from _evidence(finding, result, page, note)
-    for detail in finding.details:
-        yield from _note("", detail, page, note)
-    if race := _race(finding):
-        yield from _note(f"{finding.certainty}: ", race, page, note)
-    if len({played.rehearsal.engine for played in result.played}) > 1:
-        yield from _note("engines: ", listed([*map(str, finding.engines)]), page, note)
-    if finding.after:
-        yield from _note("after: ", after(finding), page, note)
-    if finding.case:
-        yield from _note("with: ", finding.case, page, note)
-    if finding.confirm:
-        yield line(note, Piece("=", "place"), " ", Piece("confirm:", "strong"), f" {finding.confirm}")
-    if finding.fix:
-        yield from _note("fix: ", _fix(finding.fix), page, note)
+def _findings(result: Result, page: Page) -> Iterator[Line]:
+    """Those that fail the check and the first ones in full, the others briefly; what a removal does comes last."""
+    failing = {id(one) for one in (result.exit.failing if result.exit else result.findings)}
+    ordered = sorted(result.findings, key=lambda finding: finding.removal)
+    shown = ordered if page.verbose else ordered[:FINDINGS_MAX]
+    whole = {
+        id(one)
+        for number, one in enumerate(shown)
+        if page.verbose or id(one) in failing or (number < FULL_MIN and not one.removal)
+    }
+    by_design = [one for one in shown if one.removal]
+    yield from _in_full((one for one in shown if id(one) in whole and not one.removal), result, page)
+    yield from _in_brief(BRIEF, [one for one in shown if id(one) not in whole and not one.removal], page)
+    if any(id(one) in whole for one in by_design):
+        yield line(Piece(REMOVAL, "strong"))
+        yield ()
+        yield from _in_full(by_design, result, page)
+    else:
+        yield from _in_brief(REMOVAL, by_design, page)
+    if rest := ordered[len(shown) :]:
+        yield line(f"and {counted(len(rest), 'more finding', 'more findings')}, one line each (-v shows all in full):")
+        yield from concise.lines(rest)
+        yield ()
 
 
-def _race(finding: Finding) -> str:
-    """On which clusters it happens, if that depends on their speed."""
-    seen = [where for schedule, where in CLUSTERS.items() if schedule in finding.schedules]
-    spoken = (*finding.schedules, *finding.hidden)
-    others = [where for schedule, where in CLUSTERS.items() if schedule not in spoken]
-    if finding.certainty == "will" or not seen or not others:
-        return ""
-    first, *more = seen
-    happens = " and ".join((first.format("cluster"), *(where.format("one") for where in more)))
-    name = "" if finding.timeless else "a race: "
-    return f"{name}it happens on {happens}, not on {' or '.join(where.format('one') for where in others)}"
+def _in_full(findings: Iterable[Finding], result: Result, page: Page) -> Iterator[Line]:
+    for finding in findings:
+        yield from in_full(finding, result, page)
+        yield ()
 
 
-def _headline(finding: Finding, page: Page) -> Iterator[Line]:
-    start = f"{finding.rule} ({finding.code}) {finding.certainty}, {finding.damage}: "
-    head, *more = quoted(start + finding.message, page, first="", rest="    ")
-    certain = f"{finding.certainty}, {finding.damage}:"
-    yield line(
-        Piece(finding.rule, "strong"),
-        f" ({finding.code}) ",
-        Piece(certain, CERTAINTIES[finding.certainty]),
-        Piece(head[len(start) - 1 :], "strong"),
-    )
-    yield from (line(Piece(text, "strong")) for text in more)
-
-
-def _note(label: str, text: str, page: Page, indent: str) -> Iterator[Line]:
-    margin = f"{indent}  "
-    first, *more = sentences(text, page, first=f"{margin}{label}", rest=margin)
-    yield line(indent, Piece("=", "place"), " ", Piece(label, "strong"), first[len(margin) + len(label) :])
-    yield from (line(text) for text in more)
-
-
-def _fix(fix: Fix) -> str:
-    proof = ", proven by rehearsing again" if fix.proven else ", not proven"
-    return f"{fix.title} ({'safe' if fix.safe else 'unsafe'}{proof})"
-
-
-def _evidence(finding: Finding, result: Result, page: Page, indent: str) -> Iterator[Line]:
-    rehearsal = _rehearsal_of(finding, result)
-    if rehearsal is None:
+def _in_brief(heading: str, findings: Sequence[Finding], page: Page) -> Iterator[Line]:
+    if not findings:
         return
-    wanted = set(finding.evidence)
-    events = [event for event in rehearsal.timeline if event.index in wanted]
-    shown = events if page.verbose else _ends(events)
-    margin = f"{indent}    "
-    columns = columns_of(shown, page, indent=margin, depths={})
-    for index, group in groupby(shown, lambda event: event.step):
-        yield _step_heading(rehearsal, index, indent)
-        yield from event_lines(list(group), page, indent=margin, depths={}, columns=columns)
-    if len(shown) < len(events):
-        left_out = counted(len(events) - len(shown), "event")
-        yield line(margin, Piece(f"{left_out} in between not shown (-v shows all)", "faint"))
+    yield line(Piece(heading, "strong"))
+    for finding in findings:
+        yield from in_brief(finding, page)
+    yield ()
 
 
-def _rehearsal_of(finding: Finding, result: Result) -> Rehearsal | None:
-    """The rehearsal that a finding's evidence refers to; with several inputs, the one that has its objects."""
-    found = [
-        played.rehearsal
-        for played in (*result.played, *result.continued)
-        if played.case == finding.case
-        and played.rehearsal.repaired == finding.after
-        and played.rehearsal.engine in finding.engines[:1]
-        and played.rehearsal.schedule in (finding.schedules[:1] or (played.rehearsal.schedule,))
-    ]
-    return min(found, key=lambda rehearsal: not _shows(rehearsal, finding), default=None)
+def _relevant_gates(result: Result, page: Page) -> list[Gate]:
+    """Webhooks that a finding is about, or that refused an object that one is about; verbose: all."""
+    if page.verbose:
+        return list(result.gates)
+    objects = {str(ref) for finding in result.findings for ref in finding.objects}
+    refused = {gate.webhook for gate in result.gates for moment in gate.moments if _refused(moment, objects)}
+    return [gate for gate in result.gates if gate.owner in objects or gate.webhook in refused]
 
 
-def _shows(rehearsal: Rehearsal, finding: Finding) -> bool:
-    wanted, objects = set(finding.evidence), set(finding.objects)
-    return any(event.index in wanted and event.object in objects for event in rehearsal.timeline)
+def _refused(moment: Asked, objects: set[str]) -> bool:
+    return moment.then == "refused" and moment.object in objects
 
 
-def _ends(events: list[Event]) -> list[Event]:
-    half = EVIDENCE_MAX // 2
-    return events if len(events) <= EVIDENCE_MAX else events[:half] + events[-half:]
-
-
-def _step_heading(rehearsal: Rehearsal, index: int, indent: str) -> Line:
-    if not 0 <= index < len(rehearsal.steps):
-        return line(indent, Piece("=", "place"), " before the first step:")
-    step = rehearsal.steps[index]
-    source = f" {step.source}" if step.source else ""
-    outcome = Piece(step.outcome, OUTCOMES[step.outcome])
-    return line(indent, Piece("=", "place"), f" step {index + 1}, {step.action}{source} (", outcome, "):")
+def _relevant_dependences(result: Result, page: Page) -> list[Dependence]:
+    """Resources that a finding points to; verbose, and without findings: all."""
+    places = {place for finding in result.findings for place in finding.places}
+    if page.verbose or not places:
+        return list(result.dependences)
+    return [one for one in result.dependences if one.place in places]
 
 
 def _nothing_found(result: Result) -> Iterator[Line]:
@@ -235,15 +170,13 @@ def _dependences(found: Sequence[Dependence], page: Page) -> Iterator[Line]:
 
 def _assumptions(result: Result, page: Page) -> Iterator[Line]:
     """What the result depends on."""
-    if result.prerequisites:
-        yield line(Piece("Prerequisites (not in the release, assumed to exist):", "strong"))
-        yield from _prerequisites(result.prerequisites, page)
-    if result.not_modelled:
+    yield from prerequisites_section(result.prerequisites, page)
+    if result.not_modelled and page.verbose:
         text = f"Not modelled (stored, but no controller acts on them): {', '.join(result.not_modelled)}"
         yield from (line(words) for words in sentences(text, page, first="", rest="  "))
     for note in result.notes:
         yield from (line(Piece(words, "doubt")) for words in sentences(note, page, first="", rest="  "))
-    if result.prerequisites or result.not_modelled or result.notes:
+    if result.prerequisites or result.notes or (result.not_modelled and page.verbose):
         yield ()
 
 
@@ -252,12 +185,3 @@ def _last_line(result: Result, page: Page) -> Iterator[Line]:
     whole = " · ".join(part.replace(" ", NO_BREAK) for part in closing(result).split(" · "))
     for text in quoted(whole, page, first="", rest="  "):
         yield line(Piece(text.replace(NO_BREAK, " "), "strong"))
-
-
-def _prerequisites(found: Sequence[Prerequisite], page: Page) -> Iterator[Line]:
-    shown = found if page.verbose else found[:PREREQUISITES_MAX]
-    for one in shown:
-        subject = f"{one.operator} must be installed" if one.operator else one.object
-        yield from (line(t) for t in sentences(f"{subject}: {one.why}", page, first="  ", rest="    "))
-    if len(shown) < len(found):
-        yield line(Piece(f"  and {len(found) - len(shown)} more (-v shows all)", "faint"))

@@ -1,8 +1,8 @@
-"""The steps of all rehearsals as compact tables, and the outcome of one step. Equal tables are shown once."""
+"""The steps of all rehearsals: a table where something is not ok, otherwise one line. Equal tables are shown once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -10,10 +10,15 @@ from msgspec import Struct
 from seatrial.model.result import Played
 from seatrial.model.timeline import Outcome, Rehearsal, StepResult
 from seatrial.report.page import Line, Page, Piece, Role, line, lines_of, quoted
-from seatrial.report.wording import counted, listed
+from seatrial.report.wording import listed
 
-TABLES_MAX = 8
-"""With more tables than this, each one without problems takes one line."""
+TABLES_MAX = 3
+"""Tables of steps that are not ok; further cases are named."""
+CASES_MAX = 3
+"""Cases named in one line; the rest is counted."""
+ERROR_MAX = 400
+"""Characters of an error in the table."""
+NEXT_CAUSE = "; waits for "
 
 OUTCOMES: dict[Outcome, Role] = {"ok": "good", "failed": "bad", "hung": "bad"}
 
@@ -40,22 +45,47 @@ class StepsTable(Struct, frozen=True):
 
 
 def steps_table(played: Sequence[Played], page: Page) -> Iterator[Line]:
-    """A table for each engine and case."""
+    """A table for each engine and case in which a step is not ok; verbose: for each engine and case."""
     tables = _tables(played)
-    rows = [row for table in tables for row in table.rows]
+    amiss = [table for table in tables if page.verbose or not _is_well(table)]
+    shown = amiss if page.verbose else amiss[:TABLES_MAX]
+    rows = [row for table in shown for row in table.rows]
     action = max((len(row.action) for row in rows), default=0)
     source = max((len(row.source) for row in rows), default=0)
-    many = len(tables) > TABLES_MAX and not page.verbose
-    for table in tables:
-        well = all(row.outcome == "ok" and not row.amiss for row in table.rows)
-        if many and well:
-            yield line(*_heading(table), f": all {counted(len(table.rows), 'step')} ok")
-            continue
+    for table in shown:
         yield line(*_heading(table))
         outcome = max((len(_outcome(row)) for row in table.rows), default=0)
         for row in table.rows:
             names = f"{row.action:<{action}}  {row.source:<{source}}" if source else f"{row.action:<{action}}"
             yield from _row(row, f"  {row.number}  {names}  ", outcome, page)
+    for table in amiss[len(shown) :]:
+        first = next(row for row in table.rows if row.outcome != "ok" or row.amiss)
+        why = f"{first.action} {_outcome(first)}" if first.outcome != "ok" else f"{first.action}: {first.amiss}"
+        yield line(Piece(table.engine, "strong"), f", {_cases(table.cases)}: ", Piece(why, "bad"))
+    yield from _well(table for table in tables if table not in amiss)
+
+
+def _well(tables: Iterable[StepsTable]) -> Iterator[Line]:
+    """One line for each engine: `helm@4.2.3, default and --wait: all steps ok`."""
+    cases: dict[str, list[StepsTable]] = {}
+    for table in tables:
+        cases.setdefault(table.engine, []).append(table)
+    for engine, group in cases.items():
+        named = [case for table in group for case in table.cases]
+        about = f", {_cases(named)}" if named != [""] else ""
+        longest = max(group, key=lambda table: len(table.rows))
+        actions = listed(list(dict.fromkeys(row.action for row in longest.rows)))
+        yield line(Piece(engine, "strong"), f"{about}: {actions} ", Piece("ok", "good"))
+
+
+def _is_well(table: StepsTable) -> bool:
+    return all(row.outcome == "ok" and not row.amiss for row in table.rows)
+
+
+def _cases(cases: Sequence[str]) -> str:
+    named = [case or "default" for case in dict.fromkeys(cases)]
+    more = [f"{len(named) - CASES_MAX} more cases"] if len(named) > CASES_MAX + 1 else []
+    return listed([*named[: CASES_MAX if more else None], *more])
 
 
 def ended(step: StepResult) -> Line:
@@ -116,7 +146,7 @@ def _amiss(step: StepResult) -> str:
 def _heading(table: StepsTable) -> Iterator[Piece]:
     yield Piece(table.engine, "strong")
     if table.cases != ("",):
-        yield Piece(f", {listed([case or 'default' for case in table.cases])}")
+        yield Piece(f", {_cases(table.cases)}")
     yield Piece(f", {listed(table.schedules)} schedule{'s' if len(table.schedules) > 1 else ''}", "faint")
 
 
@@ -137,7 +167,9 @@ def _row(row: Row, start: str, outcome: int, page: Page) -> Iterator[Line]:
 
 
 def _first_words(error: str) -> str:
-    """The first line, and the next one too if the first ends with a colon."""
+    """The first line, and the next one too if the first ends with a colon; of several causes the first one."""
     first, *rest = lines_of(error)
     second = next(filter(None, map(str.strip, rest)), "") if first.rstrip().endswith(":") else ""
-    return f"{first.rstrip()} {second}".rstrip()
+    words, *others = f"{first.rstrip()} {second}".rstrip().split(NEXT_CAUSE)
+    short = words if len(words) <= ERROR_MAX else words[: words.rfind(" ", 0, ERROR_MAX)] + " ..."
+    return f"{short} (and {len(others)} more)" if others else short

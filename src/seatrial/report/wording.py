@@ -60,8 +60,9 @@ def closing(result: Result) -> str:
     engines = dict.fromkeys(str(played.rehearsal.engine) for played in result.played)
     cases = {played.case for played in result.played}
     parts = [
+        *([counted(result.charts, "chart")] if result.charts else []),
         f"{counted(result.objects, 'object')} from {counted(result.files, 'file')}",
-        *([counted(len(cases), "case")] if len(cases) > 1 else []),
+        *([counted(len(cases), "case")] if len(cases) > 1 and not result.charts else []),
         counted(len(result.played), "rehearsal"),
         *engines,
         _findings(result),
@@ -73,6 +74,13 @@ def closing(result: Result) -> str:
     if result.missing_dependencies:
         parts.append(_named(result.missing_dependencies, "dependency missing", "dependencies missing"))
     return " · ".join(parts)
+
+
+def exit_line(result: Result, *, quiet: bool) -> str:
+    """`exit 1: 2 findings reach --fail-on likely:failed-deploy`; empty if a quiet report has nothing to report."""
+    if result.exit is None or (quiet and not result.findings and result.exit.code == 0):
+        return ""
+    return f"exit {result.exit.code}: {result.exit.reason}"
 
 
 def after(finding: Finding) -> str:

@@ -5,12 +5,13 @@ No hook, filter or pager of the checkout runs, and nothing is fetched: a blob is
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +26,8 @@ BYTES_MAX = 100 * 1024 * 1024
 FILES_MAX = 10_000
 LINKS_MAX = 20
 """A longer chain of symlinks counts as a cycle."""
+
+SHA1_DIGITS = 40
 
 _SAFE = (
     *("--no-pager", "--no-optional-locks", "--literal-pathspecs"),
@@ -93,6 +96,50 @@ def located(source: str, beside: str) -> tuple[Tree, str]:
     if own.startswith(("../", "/")) or own == "..":
         raise CannotContinue(f"{source}: the path is outside of the checkout {top}")
     return Tree(top, ref, commit), own
+
+
+def merge_base(ref: str, folder: str) -> Tree:
+    """The commit at which the current branch left `ref`."""
+    tree, _ = located(f"{PREFIX}{ref}", folder)
+    source = f"--since {ref}"
+    found = _run(Path(tree.top), ("merge-base", tree.commit, "HEAD"), source)
+    if found.returncode:
+        shallow = _asked(Path(tree.top), "rev-parse", "--is-shallow-repository").strip() == b"true"
+        hint = "; this is a shallow clone: run git fetch --unshallow" if shallow else ""
+        raise CannotContinue(f"{source}: it has no commit in common with the current branch{hint}")
+    return Tree(tree.top, ref, found.stdout.decode().strip())
+
+
+def path_in(tree: Tree, path: str) -> str:
+    """A path on disk as git names it."""
+    return Path(path).resolve().relative_to(tree.top).as_posix()
+
+
+def has(tree: Tree, path: str) -> bool:
+    """Whether a commit contains this file or folder."""
+    return next(_listed(tree, path), None) is not None
+
+
+def differs(tree: Tree, folder: str) -> bool:
+    """Whether a folder on disk differs from the commit; ignored files do not count."""
+    before = {path: (mode == _LINK, oid) for path, mode, oid, _ in _listed(tree, folder)}
+    return before != {path: _hashed(Path(tree.top) / path, before) for path in _present(tree, folder)}
+
+
+def _present(tree: Tree, folder: str) -> Iterator[str]:
+    """The files of a folder that are on disk and not ignored."""
+    listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--full-name", "--", folder)
+    for path in dict.fromkeys(_asked(Path(tree.top), *listing).decode(errors="surrogateescape").split("\0")):
+        if path and ((Path(tree.top) / path).is_file() or (Path(tree.top) / path).is_symlink()):
+            yield path
+
+
+def _hashed(file: Path, before: Mapping[str, tuple[bool, str]]) -> tuple[bool, str]:
+    """Whether a file is a symlink, and its object id. No filter of the checkout runs, unlike with `git diff`."""
+    link = file.is_symlink()
+    content = os.fsencode(file.readlink()) if link else file.read_bytes()
+    digest = hashlib.sha256 if any(len(oid) > SHA1_DIGITS for _, oid in before.values()) else hashlib.sha1
+    return link, digest(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def files_in(tree: Tree, folder: str) -> dict[str, bytes]:

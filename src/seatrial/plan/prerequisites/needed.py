@@ -282,9 +282,9 @@ def _crd(
         why = f"{used[0].ref} is of this kind ({served} must be served)"
     else:
         why = f"{user.ref if user else 'an object'} needs an object of this kind"
-    return body, Prerequisite(
-        f"CustomResourceDefinition/{body['metadata']['name']}", why + _installed_by(key, versions, pin)
-    )
+    operator = operator_kinds()[key][0].name if key in operator_kinds() else ""
+    crd = f"CustomResourceDefinition/{body['metadata']['name']}"
+    return body, Prerequisite(crd, why + _installed_by(key, versions, pin), brought_by=operator)
 
 
 def _installed_by(key: tuple[str, str], versions: list[str], pin: Pin | None) -> str:
@@ -331,7 +331,7 @@ def _workload(name: str, role: str, user: Ref) -> tuple[Body, Prerequisite]:
     workload = operator.workloads[index].name
     installed = name if workload == name else f"{name} ({workload})"
     usual = f"{body['kind']}/{operator.namespace}/{workload}"
-    return body, Prerequisite(usual, f"it reconciles {user}", operator=installed)
+    return body, Prerequisite(usual, f"it reconciles {user}", operator=installed, brought_by=name)
 
 
 def _home(body: Body) -> str:

@@ -10,13 +10,11 @@ from msgspec.structs import replace
 
 from seatrial.model.errors import CannotContinue
 from seatrial.sources.charts.chart import ChartSource, opened, template_texts
-from seatrial.sources.charts.dependencies import CHART_FILE, dependencies_of, described
+from seatrial.sources.charts.dependencies import dependencies_of, described
 from seatrial.sources.charts.files import ChartFiles, read_folder
+from seatrial.sources.charts.folder import charts_in
 from seatrial.sources.charts.gotemplate import actions, definitions
 from seatrial.sources.files import shown
-
-DEPTH_MAX = 4
-"""How deep below the folder charts are searched; subcharts in charts/ are not consumers."""
 
 _CALL = re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
 
@@ -26,7 +24,7 @@ def consumers_of(library: ChartSource, folder: str) -> Iterator[str]:
     root = Path(folder)
     if not root.is_dir():
         raise CannotContinue(f"--consumers {folder}: no such folder")
-    for path in sorted(_charts(root, DEPTH_MAX)):
+    for path in charts_in(root):
         listed = (entry.get("name") for entry in dependencies_of(read_folder(str(path))))
         if library.name in listed:
             yield shown(str(path))
@@ -58,15 +56,6 @@ def helpers_changed(old: ChartSource, new: ChartSource) -> set[str]:
     """The named templates that were changed, added or removed."""
     before, after = _helpers(old.files), _helpers(new.files)
     return {name for name in {*before, *after} if before.get(name) != after.get(name)}
-
-
-def _charts(folder: Path, depth: int) -> Iterator[Path]:
-    if (folder / CHART_FILE).is_file():
-        yield folder
-    elif depth:
-        for entry in folder.iterdir():
-            if entry.is_dir() and not entry.is_symlink() and not entry.name.startswith("."):
-                yield from _charts(entry, depth - 1)
 
 
 def _helpers(library: ChartFiles) -> dict[str, str]:

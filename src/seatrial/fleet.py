@@ -1,0 +1,154 @@
+"""Many charts in one check: which ones, several at a time, and one result."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.check import check
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.finding import worst_first
+from seatrial.model.result import Result
+from seatrial.plan.plans import CheckOptions
+from seatrial.sources import MANIFESTS, kind_of
+from seatrial.sources.charts.folder import changed_charts, charts_in, is_folder_of_charts, is_library
+from seatrial.sources.files import shown
+
+Progress = Callable[[str], None]
+
+
+def check_all(options: CheckOptions, since: str, progress: Progress) -> Result:
+    """Check the inputs; of a folder of charts, every chart; with `since`, only what changed, from its old version."""
+    if not since and not any(map(_is_fleet, options.inputs)):
+        return check(options, progress)
+    if options.compare or options.consumers:
+        flag = "--compare" if options.compare else "--consumers"
+        raise CannotContinue(f"{flag} needs one chart; {options.inputs[0]} is a folder of charts")
+    if since and options.old:
+        raise CannotContinue("--since and --from cannot be combined: --since upgrades each chart from its old version")
+    tasks = list(_tasks(options, since))
+    if not tasks:
+        where = ", ".join(options.inputs)
+        raise NothingToCheck(f"{where}: no chart changed since {since}" if since else f"{where}: only library charts")
+    return merged(list(_checked(tasks, progress)))
+
+
+def _is_fleet(path: str) -> bool:
+    return kind_of(path) == MANIFESTS and is_folder_of_charts(path)
+
+
+class Checked(Struct, frozen=True):
+    """One chart: its result, or why it could not be checked."""
+
+    name: str
+    result: Result | None = None
+    error: str = ""
+
+
+def merged(found: list[Checked]) -> Result:
+    """One result; each chart is a case of it."""
+    done = [(one.name, one.result) for one in found if one.result is not None]
+    results = [result for _, result in done]
+    named = [_named(name, result) for name, result in done]
+    errors = tuple(one.error for one in found if one.error)
+    unseen = tuple(f"{name}: {words}" for name, result in done for words in _unseen(result))
+    return Result(
+        played=tuple(played for result in named for played in result.played),
+        continued=tuple(played for result in named for played in result.continued),
+        findings=tuple(sorted((f for result in named for f in result.findings), key=worst_first)),
+        prerequisites=tuple(dict.fromkeys(one for result in results for one in result.prerequisites)),
+        not_modelled=tuple(sorted({kind for result in results for kind in result.not_modelled})),
+        objects=sum(result.objects for result in results),
+        files=sum(result.files for result in results),
+        excerpts={place: text for result in results for place, text in result.excerpts.items()},
+        differences=tuple(one for result in named for one in result.differences),
+        gates=tuple(one for result in results for one in result.gates),
+        notes=tuple(dict.fromkeys(note for result in results for note in result.notes)),
+        not_rehearsed=(*errors, *unseen),
+        charts=len(found),
+        broken=len(errors),
+        hollow=bool(results) and all(result.hollow for result in results),
+    )
+
+
+def _tasks(options: CheckOptions, since: str) -> Iterator[CheckOptions]:
+    for path in options.inputs:
+        if since:
+            for chart, old in changed_charts(Path(path), since):
+                if not is_library(chart):
+                    yield replace(options, inputs=(shown(str(chart)),), old=old)
+        elif _is_fleet(path):
+            charts = (chart for chart in charts_in(Path(path)) if not is_library(chart))
+            yield from (replace(options, inputs=(shown(str(chart)),)) for chart in charts)
+        else:
+            yield replace(options, inputs=(path,))
+
+
+def _checked(tasks: list[CheckOptions], progress: Progress) -> Iterator[Checked]:
+    """The results in the order of the tasks. A process for each core: Helm and Python both use a whole one."""
+    if len(tasks) == 1:
+        yield _one(tasks[0], progress)
+        return
+    with _workers(min(len(tasks), os.cpu_count() or 1)) as pool:
+        running: list[Future[Checked]] = [pool.submit(_one, task) for task in tasks]
+        for number, (task, future) in enumerate(zip(tasks, running, strict=True), 1):
+            progress(f"{number} of {len(tasks)}: {task.inputs[0]}")
+            yield future.result()
+
+
+@contextmanager
+def _workers(count: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool whose processes end at once if this one is interrupted."""
+    # The Go runtime of Helm does not survive a fork.
+    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_quiet_end)
+    try:
+        yield pool
+    except BaseException:
+        for process in list(pool._processes.values()):  # There is no public way before Python 3.14.
+            process.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def _quiet_end() -> None:
+    """In a worker: end on SIGTERM as on Ctrl-C, so that temporary files are removed."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def _one(options: CheckOptions, progress: Progress = lambda said: None) -> Checked:
+    name = options.inputs[0]
+    try:
+        return Checked(name, check(options, progress))
+    except (CannotContinue, NothingToCheck) as why:
+        sentence = str(why)
+        return Checked(name, error=sentence if sentence.startswith(name) else f"{name}: {sentence}")
+
+
+def _named(name: str, result: Result) -> Result:
+    """A result whose cases are named after the chart."""
+
+    def called(case: str) -> str:
+        return f"{name} ({case})" if case else name
+
+    return replace(
+        result,
+        played=tuple(replace(one, case=called(one.case)) for one in result.played),
+        continued=tuple(replace(one, case=called(one.case)) for one in result.continued),
+        findings=tuple(replace(one, case=called(one.case)) for one in result.findings),
+        differences=tuple(replace(one, case=called(one.case)) for one in result.differences),
+    )
+
+
+def _unseen(result: Result) -> Iterator[str]:
+    if result.missing_dependencies:
+        yield f"dependencies that are not in charts/: {', '.join(result.missing_dependencies)}"
+    yield from result.not_rehearsed

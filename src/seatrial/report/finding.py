@@ -1,0 +1,151 @@
+"""One finding: headline, place, events, reasons, and what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from msgspec.structs import replace
+
+from seatrial.model.finding import Finding, Fix
+from seatrial.model.result import Result
+from seatrial.model.timeline import Event, Rehearsal
+from seatrial.report.events import columns_of, event_lines
+from seatrial.report.excerpt import excerpts, gutter_of, where
+from seatrial.report.page import Line, Page, Piece, Role, line, quoted, sentences
+from seatrial.report.steps import OUTCOMES
+from seatrial.report.wording import after, counted, listed
+
+EVIDENCE_MAX = 6
+"""Events shown for one finding: the first half and the last half."""
+
+CERTAINTIES: dict[str, Role] = {"will": "bad", "likely": "bad", "may": "doubt"}
+CLUSTERS = {
+    "ordinary": "an ordinary {}",
+    "lazy": "a slow {} (lazy schedule)",
+    "eager": "a very fast {} (eager schedule)",
+}
+
+
+def in_full(finding: Finding, result: Result, page: Page) -> Iterator[Line]:
+    yield from _headline(finding, page)
+    yield from excerpts(finding.places, result.excerpts, whole=page.verbose)
+    note = " " * (gutter_of(finding.places) + 2)
+    yield from _evidence(finding, result, page, note)
+    for detail in finding.details:
+        yield from _note("", detail, page, note)
+    if race := _race(finding):
+        yield from _note(f"{finding.certainty}: ", race, page, note)
+    if len({played.rehearsal.engine for played in result.played}) > 1:
+        yield from _note("engines: ", listed([*map(str, finding.engines)]), page, note)
+    if finding.after:
+        yield from _note("after: ", after(finding), page, note)
+    if finding.case:
+        yield from _note("with: ", finding.case, page, note)
+    if finding.confirm:
+        yield line(note, Piece("=", "place"), " ", Piece("confirm:", "strong"), f" {finding.confirm}")
+    if finding.fix:
+        yield from _note("fix: ", _fix(finding.fix), page, note)
+    yield line(note, Piece("=", "place"), " ", Piece("more:", "strong"), f" seatrial explain {finding.rule}")
+
+
+def in_brief(finding: Finding, page: Page) -> Iterator[Line]:
+    """The headline and the place."""
+    yield from _headline(finding, page)
+    if finding.places:
+        yield line("  ", Piece("-->", "place"), " ", where(finding.places))
+
+
+def _race(finding: Finding) -> str:
+    """On which clusters it happens, if that depends on their speed."""
+    seen = [cluster for schedule, cluster in CLUSTERS.items() if schedule in finding.schedules]
+    spoken = (*finding.schedules, *finding.hidden)
+    others = [cluster for schedule, cluster in CLUSTERS.items() if schedule not in spoken]
+    if finding.certainty == "will" or not seen or not others:
+        return ""
+    name = "" if finding.timeless else "a race: "
+    if len(seen) == 1:
+        return f"{name}it happens only on {seen[0].format('cluster')}"
+    first, *more = seen
+    happens = " and ".join((first.format("cluster"), *(cluster.format("one") for cluster in more)))
+    return f"{name}it happens on {happens}, not on {' or '.join(cluster.format('one') for cluster in others)}"
+
+
+def _headline(finding: Finding, page: Page) -> Iterator[Line]:
+    start = f"{finding.rule} ({finding.code}) {finding.certainty}, {finding.damage}: "
+    head, *more = quoted(start + finding.message, page, first="", rest="    ")
+    certain = f"{finding.certainty}, {finding.damage}:"
+    yield line(
+        Piece(finding.rule, "strong"),
+        f" ({finding.code}) ",
+        Piece(certain, CERTAINTIES[finding.certainty]),
+        Piece(head[len(start) - 1 :], "strong"),
+    )
+    yield from (line(Piece(text, "strong")) for text in more)
+
+
+def _note(label: str, text: str, page: Page, indent: str) -> Iterator[Line]:
+    margin = f"{indent}  "
+    first, *more = sentences(text, page, first=f"{margin}{label}", rest=margin)
+    yield line(indent, Piece("=", "place"), " ", Piece(label, "strong"), first[len(margin) + len(label) :])
+    yield from (line(text) for text in more)
+
+
+def _fix(fix: Fix) -> str:
+    proof = ", proven by rehearsing again" if fix.proven else ", not proven"
+    return f"{fix.title} ({'safe' if fix.safe else 'unsafe'}{proof})"
+
+
+def _evidence(finding: Finding, result: Result, page: Page, indent: str) -> Iterator[Line]:
+    rehearsal = _rehearsal_of(finding, result)
+    if rehearsal is None:
+        return
+    wanted = set(finding.evidence)
+    events = [event for event in rehearsal.timeline if event.index in wanted]
+    shown = events if page.verbose else [_once(event, finding) for event in _ends(events)]
+    margin = f"{indent}    "
+    columns = columns_of(shown, page, indent=margin, depths={})
+    for index, group in groupby(shown, lambda event: event.step):
+        yield _step_heading(rehearsal, index, indent)
+        yield from event_lines(list(group), page, indent=margin, depths={}, columns=columns)
+    if len(shown) < len(events):
+        left_out = counted(len(events) - len(shown), "event")
+        yield line(margin, Piece(f"{left_out} in between not shown (-v shows all)", "faint"))
+
+
+def _rehearsal_of(finding: Finding, result: Result) -> Rehearsal | None:
+    """The rehearsal that a finding's evidence refers to; with several inputs, the one that has its objects."""
+    found = [
+        played.rehearsal
+        for played in (*result.played, *result.continued)
+        if played.case == finding.case
+        and played.rehearsal.repaired == finding.after
+        and played.rehearsal.engine in finding.engines[:1]
+        and played.rehearsal.schedule in (finding.schedules[:1] or (played.rehearsal.schedule,))
+    ]
+    return min(found, key=lambda rehearsal: not _shows(rehearsal, finding), default=None)
+
+
+def _shows(rehearsal: Rehearsal, finding: Finding) -> bool:
+    wanted, objects = set(finding.evidence), set(finding.objects)
+    return any(event.index in wanted and event.object in objects for event in rehearsal.timeline)
+
+
+def _ends(events: list[Event]) -> list[Event]:
+    half = EVIDENCE_MAX // 2
+    return events if len(events) <= EVIDENCE_MAX else events[:half] + events[-half:]
+
+
+def _once(event: Event, finding: Finding) -> Event:
+    """The event without its message if a sentence of the finding quotes that."""
+    quoted_already = event.message and any(event.message in detail for detail in finding.details)
+    return replace(event, message="") if quoted_already else event
+
+
+def _step_heading(rehearsal: Rehearsal, index: int, indent: str) -> Line:
+    if not 0 <= index < len(rehearsal.steps):
+        return line(indent, Piece("=", "place"), " before the first step:")
+    step = rehearsal.steps[index]
+    source = f" {step.source}" if step.source else ""
+    outcome = Piece(step.outcome, OUTCOMES[step.outcome])
+    return line(indent, Piece("=", "place"), f" step {index + 1}, {step.action}{source} (", outcome, "):")
