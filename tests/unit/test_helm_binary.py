@@ -30,6 +30,18 @@ def test_a_program_that_prints_a_helm_version_is_accepted(tmp_path: Path) -> Non
     assert (found.version, found.major) == ("4.1.0-rc.1", 4)
 
 
+@pytest.mark.parametrize(
+    ("printed", "version"),
+    [
+        ("v3.14", "3.14"),
+        ("v4.1+unreleased", "4.1+unreleased"),
+        ("WARNING: Kubernetes configuration file is group-readable.\nv3.18.4", "3.18.4"),
+    ],
+)
+def test_a_version_without_a_patch_and_after_warnings_is_accepted(tmp_path: Path, printed: str, version: str) -> None:
+    assert find(program(tmp_path, version=printed)).version == version
+
+
 def test_a_name_is_looked_up_in_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = program(tmp_path, "helm-of-mine")
     monkeypatch.setenv("PATH", str(tmp_path))

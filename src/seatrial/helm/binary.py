@@ -22,7 +22,8 @@ from seatrial.model.resource import Body
 from seatrial.sandbox.client import HOME, KUBECONFIG, STDERR, Binary, answer, end, environment, located
 
 OLDEST = 3
-VERSION = re.compile(r"v?(?P<version>(?P<major>\d+)\.\d+\.\d+[\w.+-]*)")
+VERSION = re.compile(r"v?(?P<version>(?P<major>\d+)\.\d+(?:\.\d+)?[\w.+-]*)")
+"""A helm that was built with `go install` has no patch version: v3.14, v4.1+unreleased."""
 VERSION_ARGUMENTS = ("version", "--template", "{{.Version}}")
 VERSION_ARGUMENTS_HELM_2 = ("version", "--client", "--template", "{{.Client.SemVer}}")
 NAME = "helm"
@@ -37,15 +38,18 @@ def find(path: str) -> Binary:
     """The helm at a path, or a name looked up in PATH."""
     found = located(path, FLAG)
     output = answer(found, path, VERSION_ARGUMENTS, flag=FLAG, name=NAME)
-    version = VERSION.fullmatch(output)
-    if version is None:
-        version = VERSION.fullmatch(answer(found, path, VERSION_ARGUMENTS_HELM_2, flag=FLAG, name=NAME))
+    version = _version(output) or _version(answer(found, path, VERSION_ARGUMENTS_HELM_2, flag=FLAG, name=NAME))
     if version is None:
         words = f"printed {output.splitlines()[0]!r}" if output else "printed nothing"
         raise CannotContinue(f"{FLAG} {path}: is not helm: `helm version` {words}")
     if int(version["major"]) < OLDEST:
         raise CannotContinue(f"{FLAG} {path}: is Helm {version['version']}; supported are Helm {OLDEST} and later")
     return Binary(found, version["version"])
+
+
+def _version(output: str) -> re.Match[str] | None:
+    """The line with its version; warnings may come before it."""
+    return next((match for line in output.splitlines() if (match := VERSION.fullmatch(line.strip()))), None)
 
 
 class Process:

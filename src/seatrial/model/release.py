@@ -70,7 +70,7 @@ class Release(Struct, frozen=True, omit_defaults=True, dict=True):
     program: Program | None = None
     """The registrations of a Pulumi program, if the release is one."""
     left_out: tuple[Resource, ...] = ()
-    """Hooks of its charts that the program does not register."""
+    """Hooks of its charts that a Pulumi program does not register, or that Argo CD never renders."""
     skipped_crds: tuple[Resource, ...] = ()
     """Objects of a chart's crds/ folder that an option such as `skipCrds` leaves out."""
     skipped: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from seatrial.engines.argocd.rollout import rollout_of
 from seatrial.engines.argocd.scopes import Scopes, scoped, scopes_of
 from seatrial.engines.argocd.settings import OPENSHIFT, OPENSHIFT_VERSION, is_setting, settings_of
 from seatrial.engines.engine import PlannedStep, known_version
-from seatrial.engines.setting import Setting, is_chart, release_of, served
+from seatrial.engines.setting import Setting, is_chart, release_of, served, values_of
 from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.engine import EngineId
@@ -26,8 +26,9 @@ from seatrial.model.release import Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed
 from seatrial.model.trial import Step, Trial
 from seatrial.sources import MANIFESTS, git, kind_of
-from seatrial.sources.argocd.gathering import FoundApplications, gather
+from seatrial.sources.argocd.gathering import Application, FoundApplications, gather
 from seatrial.sources.argocd.helm import as_argocd_renders
+from seatrial.sources.charts.rendering import hooks_of_upgrades
 from seatrial.sources.manifests.reading import read_manifests
 
 NAME = "argocd"
@@ -64,6 +65,8 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     settings: Settings = setting.config
     release = release_of(step, setting, turn=len(earlier))
     if is_chart(step, setting):
+        chart, values = setting.opened.chart(step.source), values_of(step, setting)
+        release = replace(release, left_out=hooks_of_upgrades(chart, values, release, **served(setting)))
         release = as_argocd_renders(release)
     before = (one.release for one in earlier if one.release is not None)
     scopes = scopes_of((*setting.assumed, *(r.body for one in before for r in (*one.resources, *one.crds))))
@@ -89,6 +92,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
         replace(
             release,
             resources=(*release.resources, *found.resources),
+            left_out=(*release.left_out, *(hook for one in found.applications.values() for hook in _left_out(one))),
             skipped_crds=(*release.skipped_crds, *found.skipped_crds),
             pins=(*release.pins, *found.pins),
         ),
@@ -97,6 +101,10 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
         tuple(dict.fromkeys(found.not_rehearsed)),
         hollow=_is_argocds_own((*release.resources, *found.resources)),
     )
+
+
+def _left_out(application: Application) -> tuple[Resource, ...]:
+    return application.release.left_out if application.release else ()
 
 
 def _scoped(found: FoundApplications, scopes: Scopes) -> FoundApplications:

@@ -6,6 +6,9 @@ Argo CD supports `pre-install`, `pre-upgrade`, `post-install` and `post-upgrade`
 applied nor pruned, has no status, and the Application is `Synced`. For Argo CD a rollback is a sync of an older commit,
 so `pre-rollback` and `post-rollback` do not exist.
 
+Argo CD renders every revision as an install: a hook inside `{{ if .Release.IsUpgrade }}` is never rendered, so it never
+runs either.
+
 Tests (`helm.sh/hook: test`) do not run either. That is expected, and not reported.
 
 ## Example
@@ -53,6 +56,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if hook.ref not in made and hook.ref not in seen and _is_left_out(rehearsal, hook):
                 seen.add(hook.ref)
                 yield _finding(Moment(rehearsal, case, step), hook)
+        for hook in release.left_out if release else ():
+            if hook.ref not in made and hook.ref not in seen and not _is_test(hook):
+                seen.add(hook.ref)
+                yield _unrendered(Moment(rehearsal, case, step), hook)
 
 
 def _is_left_out(rehearsal: Rehearsal, hook: Resource) -> bool:
@@ -63,6 +70,27 @@ def _is_left_out(rehearsal: Rehearsal, hook: Resource) -> bool:
     deleted = any(ended.action == "delete" and ended.outcome == "ok" for ended in rehearsal.steps)
     later = any(event in AT_DELETION for event in events)
     return not all(event in TESTS for event in events) and (deleted or not later)
+
+
+def _is_test(hook: Resource) -> bool:
+    return all(event in TESTS for event in hooks.events_of(hook.body))
+
+
+def _unrendered(moment: Moment, hook: Resource) -> Finding:
+    return found(
+        RULE,
+        moment,
+        objects=[hook.ref],
+        damage="nuisance",
+        message=f"{hook.ref} never runs: it is rendered for upgrades only, and Argo CD renders installs",
+        details=(
+            "`.Release.IsUpgrade` is always false, and `.Release.IsInstall` always true.",
+            "The Application is Synced and Healthy without it.",
+            "Remove the condition: with the hook annotation alone, every sync runs it, so it must be idempotent.",
+        ),
+        places=[hook.place("metadata", "annotations", hooks.HOOK)],
+        confirm=f"helm template . | grep {hook.ref.name}  # renders what Argo CD renders",
+    )
 
 
 def _finding(moment: Moment, hook: Resource) -> Finding:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.model.errors import CannotContinue
-from seatrial.model.release import Pin, Release, Resource
+from seatrial.model.release import Release
 from seatrial.model.resource import Body, dig, listed, name_of
 from seatrial.sources.argocd.directories import Unreadable, read_directory
 from seatrial.sources.argocd.helm import HelmSource, helm_release
@@ -43,27 +43,29 @@ def render_application(application: Body, repos: Repos, *, globs: bool = True, *
     name, project = name_of(application), str(dig(application, "spec", "project") or "default")
     namespace = str(dig(application, "spec", "destination", "namespace") or "")
     references = {f"${s['ref']}": _root(s, repos) for s in sources if s.get("ref")}
-    resources: list[Resource] = []
-    skipped: list[Resource] = []
-    pins: list[Pin] = []
-    missing: list[str] = []
+    releases: list[Release] = []
     for index, source in enumerate(sources, start=1):
         if source.get("ref") and not source.get("path") and not source.get("chart"):
             continue
         asked = HelmSource(source, name, namespace, references, options, project, globs)
         try:
-            release = _release(asked, repos)
+            releases.append(_release(asked, repos))
         except CannotContinue as why:
             code = "FailedPrecondition" if isinstance(why, Unreadable) else "Unknown"
             words = f"{FAILED} {index} of {len(sources)}: rpc error: code = {code} desc = {why}"
             return RenderedApplication(None, words)
-        resources += release.resources
-        skipped += release.skipped_crds
-        pins += release.pins
-        missing += release.missing_dependencies
     where = str(dig(sources[0], "path") or dig(sources[0], "chart") or "")
-    whole = Release(name, namespace, where, tuple(resources), missing_dependencies=tuple(missing))
-    return RenderedApplication(replace(whole, skipped_crds=tuple(skipped), pins=tuple(pins)))
+    whole = Release(
+        name,
+        namespace,
+        where,
+        tuple(r for release in releases for r in release.resources),
+        missing_dependencies=tuple(name for release in releases for name in release.missing_dependencies),
+        pins=tuple(pin for release in releases for pin in release.pins),
+        left_out=tuple(hook for release in releases for hook in release.left_out),
+        skipped_crds=tuple(crd for release in releases for crd in release.skipped_crds),
+    )
+    return RenderedApplication(whole)
 
 
 def _release(asked: HelmSource, repos: Repos) -> Release:

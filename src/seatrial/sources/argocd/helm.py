@@ -43,7 +43,7 @@ class HelmSource(Struct, frozen=True):
 
 
 def helm_release(path: Path, root: Path, asked: HelmSource) -> Release:
-    from seatrial.sources.charts.rendering import render
+    from seatrial.sources.charts.rendering import hooks_of_upgrades, render
 
     helm = asked.source.get("helm") or {}
     options = dict(asked.options)
@@ -52,13 +52,16 @@ def helm_release(path: Path, root: Path, asked: HelmSource) -> Release:
     if helm.get("apiVersions"):
         options["api_versions"] = [str(version) for version in helm["apiVersions"]]
     chart = open_chart(str(path))
+    chart = without_schemas(chart) if helm.get("skipSchemaValidation") else chart
+    values = _values(helm, path, root, asked)
     release = render(
-        without_schemas(chart) if helm.get("skipSchemaValidation") else chart,
-        _values(helm, path, root, asked),
+        chart,
+        values,
         release=str(helm.get("releaseName") or asked.name),
         namespace=str(helm.get("namespace") or asked.namespace),
         **options,
     )
+    release = replace(release, left_out=hooks_of_upgrades(chart, values, release, **options))
     if helm.get("skipCrds"):
         release = replace(release, crds=(), skipped_crds=release.crds)
     if helm.get("skipTests"):

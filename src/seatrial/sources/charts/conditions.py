@@ -20,6 +20,7 @@ _ASKS = re.compile(
     r"\.Release\.(?:IsInstall|IsUpgrade|Revision)\b|\.Capabilities\.APIVersions\b|\blookup\b"
     r"|\b(?:rand[A-Z]\w*|gen(?:PrivateKey|CA\w*|SignedCert\w*|SelfSignedCert\w*)|uuidv4|now|shuffle|htpasswd|bcrypt)\b"
 )
+_ACT = re.compile(r"\.Release\.(?:IsInstall|IsUpgrade)\b")
 _CHANCE = re.compile(r"\b(?:rand[A-Z]\w*|genPrivateKey|uuidv4|shuffle)\b")
 _LOOKUP = re.compile(r"\blookup\b")
 _CALL = re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
@@ -37,6 +38,11 @@ class Condition(Struct, frozen=True):
 def has_conditions(chart: ChartFiles) -> bool:
     """Whether any template may render differently the next time or on another cluster."""
     return any(_ASKS.search(text.content) or ".Capabilities" in text.content for text in template_texts(chart))
+
+
+def asks_for_the_act(chart: ChartFiles) -> bool:
+    """Whether any template asks whether it is installed or upgraded."""
+    return any(_ACT.search(text.content) for text in template_texts(chart))
 
 
 def generates_values(chart: ChartFiles, *, looks: bool) -> bool:

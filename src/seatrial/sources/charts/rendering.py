@@ -10,12 +10,14 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.helm import hooks
 from seatrial.helm import sdk as helmsdk
 from seatrial.helm.sdk import HelmError
 from seatrial.model.errors import CannotContinue
-from seatrial.model.release import Pin, Release
+from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, Place
 from seatrial.sources.charts.chart import ChartSource, find_file, own_values, template_texts
+from seatrial.sources.charts.conditions import asks_for_the_act
 from seatrial.sources.charts.files import archived, with_file
 from seatrial.sources.charts.lacking import is_enabled
 from seatrial.sources.charts.provenance import Provenance, copies, provenance
@@ -64,6 +66,20 @@ class NotRendered(CannotContinue):
     def __init__(self, complaint: str, words: str) -> None:
         super().__init__(complaint)
         self.words = words
+
+
+def hooks_of_upgrades(chart: ChartSource, values: Body, installed: Release, **options: Any) -> tuple[Resource, ...]:
+    """Hooks that the chart renders for an upgrade and not for this install: an engine that only installs has none."""
+    if not asks_for_the_act(chart.files):
+        return ()
+    try:
+        upgraded = render(
+            chart, values, release=installed.name, namespace=installed.namespace, is_upgrade=True, **options
+        )
+    except NotRendered:
+        return ()
+    known = {resource.ref for resource in installed.resources}
+    return tuple(one for one in upgraded.resources if hooks.is_hook(one.body) and one.ref not in known)
 
 
 def render(
