@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from seatrial.evidence.faults import failed_webhook, failure_of, faults, missing_namespaces, unserved_kinds
 from seatrial.evidence.moment import Moment, moments
-from seatrial.model.program import Program, Registration, effective, inside_of
+from seatrial.model.program import CHART_V3, Program, Registration, effective, inside_of, short
 from seatrial.model.refusal import Failure
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig, listed, name_of, ref_of
@@ -62,6 +62,32 @@ def unordered(rehearsal: Rehearsal, case: Case) -> Iterator[Unordered]:
         for one in program.registrations:
             if one.ref is not None and one.urn in failed:
                 yield from _of_resource(moment, program, one)
+
+
+class Unexpanded(Struct, frozen=True):
+    """A custom resource that names a chart in `dependsOn` without effect, where the chart is not on disk."""
+
+    moment: Moment
+    ref: Ref
+    registration: Registration
+    component: Registration
+    absent: str
+    """What is not on disk, and how to get it."""
+
+
+def unexpanded(rehearsal: Rehearsal, case: Case) -> Iterator[Unexpanded]:
+    """Each where it is created first."""
+    seen: set[str] = set()
+    for moment, program in programs(rehearsal, case):
+        inside = inside_of(program.registrations)
+        for one in program.registrations:
+            if one.urn in seen or one.ref is None or one.ref not in moment.ended.created or "." not in one.ref.group:
+                continue
+            for component, how in _components(program, one):
+                absent = next((words for words in program.absent if words.startswith(f"{short(component.urn)}:")), "")
+                if how == "named" and component.type == CHART_V3 and absent and component.urn not in inside:
+                    seen.add(one.urn)
+                    yield Unexpanded(moment, one.ref, one, component, absent)
 
 
 def _of_resource(moment: Moment, program: Program, one: Registration) -> Iterator[Unordered]:

@@ -43,7 +43,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found
-from seatrial.evidence.pulumi.programs import Unordered, unordered
+from seatrial.evidence.pulumi.programs import Unexpanded, Unordered, unexpanded, unordered
+from seatrial.kinds.operators.table import operator_kinds
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.program import short
 from seatrial.model.release import Case
@@ -60,6 +61,54 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if urn not in reported:
             reported.add(urn)
             yield _finding(rehearsal, case, failed)
+    without_chart: dict[str, list[Unexpanded]] = {}
+    for unknown in unexpanded(rehearsal, case):
+        without_chart.setdefault(unknown.component.urn, []).append(unknown)
+    yield from map(_unknown, without_chart.values())
+
+
+def _unknown(named: list[Unexpanded]) -> Finding:
+    """The same where the chart is not on disk, so that what it contains is known at best from its operator."""
+    webhooks = {one.ref: webhook for one in named if (webhook := _webhook(one.ref))}
+    refs = [one.ref for one in named if one.ref in webhooks] or [one.ref for one in named]
+    first = next(one for one in named if one.ref == refs[0])
+    component = short(first.component.urn)
+    more = f" and {len(refs) - 1} more are" if len(refs) > 1 else " is"
+    known = f'{first.ref.kind} has the webhook "{webhooks[refs[0]]}", which has failurePolicy Fail.' if webhooks else ""
+    return found(
+        RULE,
+        first.moment,
+        objects=refs,
+        damage="failed-deploy",
+        message=f"pulumi up fails: {refs[0]}{more} created before {component} is ready, despite dependsOn",
+        details=(
+            f"It is registered with no dependency on {component}: the SDK replaces the component in dependsOn by its "
+            "resources, and none of them is known at that time.",
+            "Pulumi retries a creation for 63 seconds, and only while the kind or the namespace does not exist; a "
+            "webhook rejection is final.",
+            known,
+            "Use dependsOn: chart.ready (depends_on=chart.ready in Python).",
+            f"Not rehearsed: {first.absent}",
+        ),
+        places=(place for one in (first.registration, first.component) if (place := one.place)),
+        evidence=[event for event in first.moment.events() if event.object == refs[0]][:1],
+        confirm=_confirm(first.registration.name),
+        certainty="likely" if webhooks else "may",
+    )
+
+
+def _webhook(ref: Ref) -> str:
+    """The name of the webhook without which the operator's release refuses to create an object of this kind."""
+    operator, kind = operator_kinds().get((ref.group, ref.kind), (None, None))
+    if operator is None or kind is None:
+        return ""
+    asked = (w for w in operator.webhooks if f"{kind.plural}.{kind.group}" in w.resources and "CREATE" in w.operations)
+    return next((webhook.name for webhook in asked if webhook.failure_policy == "Fail"), "")
+
+
+def _confirm(name: str) -> str:
+    chosen = f'select(.urn | endswith("::{name}")) | .dependencies'
+    return f"pulumi stack export | jq '.deployment.resources[] | {chosen}'"
 
 
 def _finding(rehearsal: Rehearsal, case: Case, failed: list[Unordered]) -> Finding:
@@ -83,22 +132,23 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: list[Unordered]) -> Findi
         ),
         places=places,
         evidence=[event for event in rehearsal.of_step(step) if event.object in (first.ref, first.culprit)][:6],
-        confirm="pulumi stack export | jq '.deployment.resources[] | "
-        f'select(.urn | endswith("::{first.registration.name}")) | .dependencies\'',
+        confirm=_confirm(first.registration.name),
     )
 
 
 def _message(refs: list[Ref], first: Unordered, component: str) -> str:
     more = f" and {len(refs) - 1} more" if len(refs) > 1 else ""
+    is_, does = ("are", "do") if more else ("is", "does")
     if first.how == "forgotten" and first.component.ref == first.culprit:
-        return f"pulumi up fails: {refs[0]}{more} does not depend on {first.culprit}, and is created before it exists"
+        only = f"{does} not depend on {first.culprit}, and {is_} created before it exists"
+        return f"pulumi up fails: {refs[0]}{more} {only}"
     if first.how == "forgotten":
         return (
-            f"pulumi up fails: {refs[0]}{more} does not depend on {component}, which creates {first.culprit}, and is "
-            "created before it exists"
+            f"pulumi up fails: {refs[0]}{more} {does} not depend on {component}, which creates {first.culprit}, and "
+            f"{is_} created before it exists"
         )
     if first.how == "named":
-        return f"pulumi up fails: {refs[0]}{more} is created before {first.culprit} is usable, despite dependsOn"
+        return f"pulumi up fails: {refs[0]}{more} {is_} created before {first.culprit} is usable, despite dependsOn"
     return (
         f"pulumi up fails: {refs[0]}{more} and {first.culprit} are both in {component}, which creates its objects "
         "concurrently, in no order"
