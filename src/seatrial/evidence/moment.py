@@ -109,6 +109,7 @@ def found(
         step=moment.index,
         cause=cause,
         removal=removal,
+        removes=moment.ended.role == "remove",
     )
 
 

@@ -59,6 +59,8 @@ class Finding(Struct, frozen=True):
     schedules: tuple[str, ...] = ()
     removal: bool = False
     """Whether it is what removing a release does by design: it is reported apart, and does not fail a check."""
+    removes: bool = False
+    """Whether it is about a step that removes a release, by design or not."""
     timeless: bool = False
     """Whether it does not depend on the speed of the cluster: an invalid object, a version that is not served."""
     hidden: tuple[str, ...] = ()
@@ -148,8 +150,12 @@ def _certainty(group: list[Finding], engine: EngineId, schedules: Collection[str
     return "likely" if by_itself or ORDINARY in seen else "may"
 
 
-def worst_first(finding: Finding) -> tuple[int, bool, int, int, str, tuple[Ref, ...], str]:
-    """The order of a report. What happens as things are comes before what happens only after repairs."""
+def worst_first(finding: Finding) -> tuple[bool, bool, int, bool, int, int, str, tuple[Ref, ...], str]:
+    """The order of a report. What stops a deployment comes before what a removal does, unless it only may.
+
+    What happens as things are comes before what happens only after repairs.
+    """
     certainty, damage = CERTAINTIES.index(finding.certainty), DAMAGES.index(finding.damage)
-    repairs = len(finding.after)
-    return certainty, repairs > 0, damage, repairs, finding.rule, finding.objects, finding.case
+    only_may, repairs = finding.certainty == "may", len(finding.after)
+    of_one = finding.rule, finding.objects, finding.case
+    return only_may, finding.removes, certainty, repairs > 0, damage, repairs, *of_one
