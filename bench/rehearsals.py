@@ -7,14 +7,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import Figure, best, seconds
+from bench import Figure, best, processor_seconds, seconds
 from seatrial.check import check
 from seatrial.cli.flags import OutputFlags
 from seatrial.cli.terminal import progress_line
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
 from seatrial.helm import sdk as helmsdk
-from seatrial.plan.plans import CheckOptions
+from seatrial.model.timeline import SCHEDULES, Schedule
+from seatrial.plan.plan import Plan
+from seatrial.plan.plans import CheckOptions, plans
+from seatrial.play.rehearse import Heard, rehearse
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 TIMES = 5
@@ -40,6 +43,26 @@ def _check(name: str, options: CheckOptions) -> Iterator[Figure]:
     yield Figure(f"{name}: render its charts", f"{rendering * 1000:.1f} ms")
     yield Figure(f"{name}: check", f"{checking:.2f} s", f"{checking / rendering:.0f} x rendering")
     yield Figure(f"{name}: seatrial check, with start-up", f"{started:.2f} s", f"{started / rendering:.0f} x rendering")
+    yield _third_schedule(name, options)
+
+
+def _third_schedule(name: str, options: CheckOptions) -> Figure:
+    """What the ordinary cluster adds to a slow and a fast one, by processor time."""
+    planned = list(plans(options))
+
+    def played(*schedules: Schedule) -> float:
+        return min(processor_seconds(lambda: _rehearse(planned, schedules)) for _ in range(TIMES))
+
+    two, three = played("lazy", "eager"), played(*SCHEDULES)
+    check_of_two = min(processor_seconds(lambda: check(options)) for _ in range(TIMES)) - (three - two)
+    return Figure(f"{name}: the third schedule adds", f"{three - two:.2f} s", f"+{(three - two) / check_of_two:.0%}")
+
+
+def _rehearse(planned: list[Plan], schedules: tuple[Schedule, ...]) -> None:
+    for plan in planned:
+        heard = Heard()
+        for schedule in schedules:
+            rehearse(plan, schedule, heard=heard)
 
 
 def _render(charts: list[str]) -> None:
