@@ -21,6 +21,7 @@ FORMS = tuple(
     for form in (
         rf'failed calling (?:admission )?webhook "?(?P<webhook>{_WORD})"?',
         rf"https://(?P<service>{_LABEL})\.(?P<namespace>{_LABEL})\.svc",
+        rf"(?P<name>{_WORD}) [\w./-]{{1,253}}, Kind=(?P<kind>[A-Z]\w{{1,62}})",
         rf'cannot patch "?(?P<name>{_WORD})"? with kind (?P<kind>{_WORD})',
         rf'(?P<kind>[A-Z]\w{{1,62}})(?:\.[\w.]{{1,190}})? "?(?P<name>{_WORD})"? is invalid',
         rf'(?P<kind>[A-Z]\w{{1,62}}) "?(?P<name>{_WORD})"? (?:in namespace "?(?P<namespace>{_LABEL})?"? )?exists and',
