@@ -31,6 +31,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"invariants alone: {found} bad examples (unseen.yaml lists the others)")
 
 
+@pytest.fixture(autouse=True)
+def no_helm_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports name a helm on the PATH, which no test but those about it expects."""
+    monkeypatch.setattr("seatrial.engines.helm.process.on_path", lambda name: "")
+
+
 @pytest.fixture(scope="session")
 def node_packages() -> Path:
     """The packages that programs in TypeScript need; a test that asks for them is skipped where there are none."""

@@ -122,7 +122,7 @@ def test_polling_a_deployment_forever_is_a_hang(helm: Binary, tmp_path: Path) ->
     )
     rehearsal = played(helm, tmp_path, "lazy", trial, config=CONFIG, web=stuck)
     assert ends(rehearsal) == ["install hung"]
-    assert rehearsal.steps[0].error.endswith("Helm would fail when --timeout (90s) is over")
+    assert rehearsal.steps[0].error.endswith("Helm times out after 90s (--timeout)")
 
 
 def test_helm_3_refuses_existing_objects_and_helm_4_adopts_them(helm: Binary, tmp_path: Path) -> None:

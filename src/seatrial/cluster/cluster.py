@@ -86,6 +86,8 @@ class Cluster:
         """By namespace: what other people put into it as soon as it exists."""
         self.repairing = Repairing(self)
         self.death = Death()
+        self.awaited_kinds: frozenset[tuple[str, str]] = frozenset()
+        """Groups and kinds whose objects the client waits for after each write, although it does not ask."""
         self._start()
 
     def repair(self, repairs: Repairs, definitions: dict[tuple[str, str], Body]) -> None:
@@ -254,6 +256,8 @@ class Cluster:
             self.controllers.run_quick()
         elif self.schedule == "seeded":
             self.controllers.run_some(self._dice)
+        if (kind.group, kind.kind) in self.awaited_kinds and reply.body:
+            self.awaits((self.ref_of(reply.body),))
         return reply
 
     def _begin(self) -> None:

@@ -42,6 +42,8 @@ class HelmAct(Struct, frozen=True):
     """The helm that runs in place of the SDK."""
     simulated: bool = False
     """Whether Helm 3 is simulated in place of a real Helm."""
+    as_version: tuple[int, ...] = ()
+    """The version that is asked for, if another one is rehearsed in its place."""
 
 
 class Manifest(Struct, frozen=True):

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
-from seatrial.sandbox.client import HOME, KUBECONFIG, STDERR, Binary, answer, end, environment, located
+from seatrial.sandbox.client import HOME, STDERR, Binary, answer, end, environment, located, write_kubeconfig
 
 OLDEST = 3
 VERSION = re.compile(r"v?(?P<version>(?P<major>\d+)\.\d+(?:\.\d+)?[\w.+-]*)")
@@ -120,7 +120,7 @@ class Process:
 
     def _write(self, kubeconfig: str, chart: bytes, values: Body | None) -> None:
         Path(self._folder, HOME).mkdir()
-        Path(self._folder, KUBECONFIG).write_text(kubeconfig)
+        write_kubeconfig(self._folder, kubeconfig)
         if chart:
             Path(self._folder, CHART).write_bytes(chart)
         if values:

@@ -35,9 +35,9 @@ from seatrial.plan.prerequisites.combined import (
     prerequisites_of,
     without_installed,
 )
+from seatrial.plan.real_engines import BINARIES, simulated_engine, with_binary
 from seatrial.plan.renderings import between_acts, between_steps, both_acts, consumer_of
 from seatrial.plan.steps import created_by_engine, planned_steps, usual_engine
-from seatrial.sandbox.client import on_path
 from seatrial.sources import CHART, MANIFESTS, PROGRAM, TRIAL, InputKind, git
 from seatrial.sources.charts.chart import open_any_chart
 from seatrial.sources.charts.consumers import (
@@ -54,8 +54,6 @@ from seatrial.sources.stored import asked, read_history
 
 KUBE_VERSION = "1.34"
 HELM = EngineId(CHART.engine)
-BINARIES = (CHART.engine, MANIFESTS.engine)
-"""The engines that a binary of the user can replace."""
 CONSUMERS_MAX = 30
 SKIPPED_MAX = 3
 RENDERINGS_MAX = 3
@@ -126,17 +124,10 @@ def simulated_plans(options: CheckOptions, real: Sequence[Plan]) -> Iterator[Pla
     """The plans of the same trials without the user's binaries, one for each, in their order."""
     if len(options.inputs) > 1:
         raise CannotContinue("--compare-engines needs exactly one input")
-    engines = dict.fromkeys(_simulated(plan.engine) for plan in real)
+    engines = dict.fromkeys(simulated_engine(plan.engine) for plan in real)
     return plans(
         replace(options, engines=tuple(engines), compare_engines=False, **{f"{name}_binary": "" for name in BINARIES})
     )
-
-
-def _simulated(engine: EngineId) -> str:
-    """The engine to compare a real one with: that of its major version, where there are several."""
-    versions = load(engine.name).versions
-    major = next((version for version in versions if version.partition(".")[0] == engine.major), versions[-1])
-    return str(EngineId(engine.name, major))
 
 
 def newest_releases(options: CheckOptions) -> list[Release]:
@@ -282,6 +273,7 @@ def _setting(
         trial.assume, opened, namespace, served, api_versions=options.api_versions, files=options.assume, only=only
     )
     assumed = tuple(said)
+    given = _given_binaries(options)
     setting = Setting(
         engine=engine,
         opened=opened,
@@ -299,7 +291,7 @@ def _setting(
         repos=repos_of(options.repos, opened.beside),
         charts=charts_given(options.charts),
         include_crds=options.include_crds,
-        binaries=_binaries(engine, options),
+        binaries=with_binary(engine, given) if options.compare_engines else given,
     )
     return configured(load(engine.name), setting, trial)
 
@@ -308,18 +300,6 @@ def _given_binaries(options: CheckOptions) -> dict[str, str]:
     """The binaries that are given, by engine."""
     given = {name: getattr(options, f"{name}_binary") for name in BINARIES}
     return {name: path for name, path in given.items() if path}
-
-
-def _binaries(engine: EngineId, options: CheckOptions) -> dict[str, str]:
-    """The same; to compare, that of the engine is looked up in PATH if it is not given."""
-    given, name = _given_binaries(options), engine.name
-    if not options.compare_engines or name in given:
-        return given
-    if load(name).run is None:
-        raise CannotContinue(f"--compare-engines: {load(name).label} is only simulated, no binary of it can be run")
-    if found := on_path(name):
-        return {**given, name: found}
-    raise CannotContinue(f"--compare-engines: no {name} is on the PATH; pass --{name}-binary PATH")
 
 
 def _planned(trial: Trial, setting: Setting) -> Plan:

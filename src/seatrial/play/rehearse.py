@@ -20,6 +20,7 @@ from seatrial.engines.engine import Before, Engine, PlannedStep, Scene, Seen, lo
 from seatrial.engines.script import Answer, play
 from seatrial.helm import records as helmrecords
 from seatrial.helm import sdk as helmsdk
+from seatrial.helm.versions import CRDS_NOT_AWAITED
 from seatrial.kinds.tables.catalogue import GROUPS
 from seatrial.model.errors import CannotContinue
 from seatrial.model.refusal import renumbered
@@ -31,6 +32,7 @@ from seatrial.play.over_http import OverHttp
 from seatrial.play.prerequisites import HELM, assume, put_deployed
 
 USER = "user"
+CRDS = frozenset((("apiextensions.k8s.io", "CustomResourceDefinition"),))
 Steps = tuple[PlannedStep[Any], ...]
 MADE_BY_THE_CLUSTER = frozenset(
     ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
@@ -333,6 +335,8 @@ def _run(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:
 def _over_http(stage: _Stage, index: int, engine: str, act: HelmAct | Invocation) -> Ended:
     """A real client, or its recorded requests while the answers stay the same."""
     cluster, replays = stage.cluster, stage.replays
+    newer = isinstance(act, HelmAct) and act.as_version and act.as_version not in CRDS_NOT_AWAITED
+    cluster.awaited_kinds = CRDS if newer else frozenset()
     place = replays.place(index, act)
     if recorded := replays.next(place, act):
         start = cluster.recorder.count

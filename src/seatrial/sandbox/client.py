@@ -100,6 +100,13 @@ def environment(folder: str) -> dict[str, str]:
     }
 
 
+def write_kubeconfig(folder: str, text: str) -> None:
+    """Only its owner may read a kubeconfig: Helm warns of others."""
+    path = Path(folder, KUBECONFIG)
+    path.touch(mode=0o600)
+    path.write_text(text)
+
+
 class Client:
     """One run of a binary."""
 
@@ -118,7 +125,7 @@ class Client:
         with ExitStack() as cleanup:
             cleanup.callback(shutil.rmtree, self._folder, ignore_errors=True)
             self._file(HOME).mkdir()
-            self._file(KUBECONFIG).write_text(kubeconfig)
+            write_kubeconfig(self._folder, kubeconfig)
             self._file(STDIN).write_text(stdin)
             path = Path(binary.path)
             seen = [self._file("."), path.parent, path.resolve().parent, *map(Path, reads)]

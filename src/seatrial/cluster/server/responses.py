@@ -99,7 +99,8 @@ def _without_objects(cluster: Cluster, path: str, accept: str) -> HttpResponse |
         return HttpResponse(200, document)
     if path.count("/") > 3:
         return None
-    aggregated = "as=APIGroupDiscoveryList" in accept
+    # Clients up to Kubernetes 1.29 know aggregated discovery only as v2beta1, and take the separate documents instead.
+    aggregated = AGGREGATED.removeprefix("application/json;") in accept
     document = cluster.discovery.document(path, aggregated=aggregated)
     if document is None:
         return None

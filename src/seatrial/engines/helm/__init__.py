@@ -13,6 +13,7 @@ from seatrial.engines.helm.errors import failure_of
 from seatrial.engines.helm.other_version import other_version
 from seatrial.engines.helm.stage import configure, stage
 from seatrial.engines.script import Script
+from seatrial.helm.versions import NOT_IN_REVISION_IS_REFUSED
 from seatrial.model.engine import Action
 from seatrial.model.trial import Step
 
@@ -36,7 +37,9 @@ def _run(act: HelmAct, api: Api) -> Ended:
 
 
 def _simulated(planned: PlannedStep[HelmAct], scene: Scene) -> Script:
-    return v3.play_act(v3.Act(planned.step, planned.name, planned.namespace, scene.memory, planned.release))
+    older = planned.act.as_version in NOT_IN_REVISION_IS_REFUSED
+    act = v3.Act(planned.step, planned.name, planned.namespace, scene.memory, planned.release, refuses_unrecorded=older)
+    return v3.play_act(act)
 
 
 ENGINE = Engine(

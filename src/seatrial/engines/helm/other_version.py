@@ -46,7 +46,7 @@ def other_version(steps: Sequence[PlannedStep[Any]], rehearsal: Rehearsal) -> tu
 def with_client(steps: Sequence[PlannedStep[Any]], binary: Binary | None = None, *, simulated: bool = False) -> Steps:
     """The same steps with another Helm: the SDK, a binary, or a simulated Helm 3."""
     return tuple(
-        replace(step, act=replace(step.act, binary=binary, simulated=simulated))
+        replace(step, act=replace(step.act, binary=binary, simulated=simulated, as_version=()))
         if isinstance(step.act, HelmAct)
         else step
         for step in steps

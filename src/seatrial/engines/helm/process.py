@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from seatrial.engines import Api, Ended, Stuck
 from seatrial.engines.act import HelmAct
@@ -15,7 +16,8 @@ from seatrial.engines.helm.sdk import (
     options_of,
     patience_seconds,
 )
-from seatrial.helm.binary import CHART, FLAG, VALUES, Process, find, is_flag_error
+from seatrial.helm.binary import CHART, FLAG, NAME, VALUES, Process, find, is_flag_error
+from seatrial.helm.versions import full_version
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
@@ -26,7 +28,7 @@ from seatrial.readiness.kstatus import (
     is_ready_with_jobs,
     is_ready_without_wait,
 )
-from seatrial.sandbox.client import Binary
+from seatrial.sandbox.client import Binary, on_path
 
 LEGACY = "--wait=legacy"
 LONGEST_SECONDS = 900
@@ -34,22 +36,36 @@ LONGEST_SECONDS = 900
 
 
 def chosen(engine: EngineId, path: str) -> Binary | None:
-    """The helm binary that runs for an engine `helm@3`; None where the SDK does."""
-    found = find(path) if path else None
-    has, version = found.version if found else VERSION, engine.version
-    if version and f"{has}.".startswith(f"{version.removeprefix('v')}."):
-        return found
-    if version and found:
-        raise CannotContinue(f"--engine {engine}: {FLAG} {path} is Helm {has}")
-    if version and not is_simulated(engine, path):
-        raise CannotContinue(f"--engine {engine}: what is built in is Helm {has}; name another one with {FLAG} PATH")
+    """The helm binary at a path, which must be of the version that is asked for; None where no path is given."""
+    if not path:
+        return None
+    found = find(path)
+    if engine.version and not f"{found.version}.".startswith(f"{engine.version.removeprefix('v')}."):
+        raise CannotContinue(f"--engine {engine}: {FLAG} {path} is Helm {found.version}")
     return found
 
 
-def is_simulated(engine: EngineId, path: str) -> bool:
-    """Whether `helm@3` is asked for and no binary of it is given."""
-    version = engine.version.removeprefix("v")
-    return not path and bool(version) and f"{rules.VERSION}.".startswith(f"{version}.")
+def asked_version(engine: EngineId) -> str:
+    """The version that is rehearsed without a binary: that of the SDK, of the simulated Helm 3, or one near them."""
+    wanted = engine.version.removeprefix("v")
+    if not wanted:
+        return VERSION
+    version = next((own for own in (VERSION, rules.VERSION) if f"{own}.".startswith(f"{wanted}.")), "")
+    if version := version or full_version(wanted):
+        return rules.VERSION if version.startswith(f"{rules.VERSION}.") else version
+    raise CannotContinue(f"--engine {engine}: what is built in is Helm {VERSION}; name another one with {FLAG} PATH")
+
+
+def other_on_path(project: Path) -> Binary | None:
+    """The helm on the PATH, if its minor version is not the built-in one. None of the project that is checked."""
+    path = on_path(NAME)
+    if not path or Path(path).resolve().is_relative_to(project):
+        return None
+    try:
+        found = find(path)
+    except CannotContinue:
+        return None  # It is not asked for, so what it is does not matter.
+    return found if found.version.split(".")[:2] != VERSION.split(".")[:2] else None
 
 
 def run(act: HelmAct, api: Api, binary: Binary) -> Ended:

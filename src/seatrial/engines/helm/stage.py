@@ -6,7 +6,8 @@ Assumes that every earlier step succeeded; runs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from seatrial.engines.act import HelmAct
 from seatrial.engines.engine import PlannedStep
 from seatrial.engines.helm import process, sdk, v3
 from seatrial.engines.setting import Setting, values_of
+from seatrial.helm.binary import FLAG
 from seatrial.helm.history import History
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
@@ -25,9 +27,17 @@ from seatrial.model.trial import ROLLS_BACK, Step, Trial
 from seatrial.sandbox.client import Binary
 from seatrial.sources.charts.chart import ChartSource, own_values, with_own_values
 from seatrial.sources.charts.values import merged
+from seatrial.sources.files import project_of
 from seatrial.sources.opened import Opened
 
 SIMULATED = "helm@3 is simulated; templates are rendered by Helm 4. Use --helm-binary PATH to run a real Helm 3."
+NEARBY = (
+    f"helm@{{}} is rehearsed with Helm {{}}, and with the differences that docs/helm-3-and-4.md marks as known. Use "
+    f"{FLAG} PATH to run the real one."
+)
+ON_PATH = (
+    f"helm on the PATH is {{}}; rehearsed with the built-in Helm {sdk.VERSION}. Use {FLAG} helm to rehearse with it."
+)
 
 
 class Client(Struct, frozen=True):
@@ -35,17 +45,32 @@ class Client(Struct, frozen=True):
 
     binary: Binary | None = None
     simulated: bool = False
+    as_version: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def configure(setting: Setting, trial: Trial) -> Setting:
     """The Helm that is asked for: the one that is built in, a binary, or a simulated Helm 3."""
     path = setting.binaries.get(sdk.NAME, "")
-    binary = process.chosen(setting.engine, path)
-    simulated = process.is_simulated(setting.engine, path)
-    version = v3.VERSION if simulated else binary.version if binary else sdk.VERSION
-    return replace(
-        setting, engine=EngineId(sdk.NAME, version, real=binary is not None), config=Client(binary, simulated)
-    )
+    if binary := process.chosen(setting.engine, path):
+        engine = EngineId(sdk.NAME, binary.version, real=True)
+        return replace(setting, engine=engine, config=Client(binary))
+    engine = EngineId(sdk.NAME, process.asked_version(setting.engine))
+    simulated = int(engine.major) < sdk.MAJOR
+    nearby = engine.numbers if engine.version not in (sdk.VERSION, v3.VERSION) else ()
+    notes = tuple(_notes(setting, engine, simulated=simulated))
+    return replace(setting, engine=engine, config=Client(None, simulated, nearby, notes))
+
+
+def _notes(setting: Setting, engine: EngineId, *, simulated: bool) -> Iterator[str]:
+    """What is rehearsed in place of the version that is asked for, or that the user has."""
+    if simulated:
+        yield SIMULATED
+    if engine.version not in (sdk.VERSION, v3.VERSION):
+        yield NEARBY.format(engine.version, v3.VERSION if simulated else sdk.VERSION)
+    project = project_of(Path(setting.opened.beside or setting.opened.base))
+    if not setting.engine.version and (other := process.other_on_path(project)):
+        yield ON_PATH.format(other.version)
 
 
 def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[HelmAct]:
@@ -53,8 +78,8 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     before = _recorded_before(step, earlier, setting.history)
     planned = _deployed(step, setting, before) if step.action in sdk.DEPLOYS else _without_chart(step, setting, before)
     client: Client = setting.config
-    act = replace(planned.act, binary=client.binary, simulated=client.simulated)
-    return replace(planned, act=act, notes=(SIMULATED,) if client.simulated else ())
+    act = replace(planned.act, binary=client.binary, simulated=client.simulated, as_version=client.as_version)
+    return replace(planned, act=act, notes=client.notes)
 
 
 def _deployed(step: Step, setting: Setting, before: Revisions) -> PlannedStep[HelmAct]:

@@ -76,6 +76,9 @@ class Act(Struct, frozen=True):
     """Whether the release is rendered with nothing but what is given now. Helm takes the values of the revision before
     where none are given: of the same chart it makes the same objects again."""
 
+    refuses_unrecorded: bool = False
+    """Whether an existing object that the previous revision did not contain is an error, as until 3.21."""
+
     @property
     def owner(self) -> tuple[str, str]:
         return self.name, self.namespace
@@ -119,7 +122,7 @@ def _install(act: Act) -> Part[None]:
         yield from _hooks(act, release, "pre-install", "failed pre-install: ")
         if adopted:
             originals = [replace(r, body=owned_by(r.body, *act.owner) if r.body else {}) for r in adopted]
-            yield from update(originals, main, act.owner, force=act.has(*FORCE), made=[])
+            yield from update(originals, main, act.owner, force=act.has(*FORCE), made=[], strict=act.refuses_unrecorded)
         else:
             yield from create(main, act.owner)
         yield from _wait(act, main)
@@ -157,7 +160,7 @@ def _upgrade(act: Act) -> Part[None]:
     made: list[Resource] = []
     try:
         yield from _hooks(act, release, "pre-upgrade", "pre-upgrade hooks failed: ")
-        yield from update(before, wanted, act.owner, force=act.has(*FORCE), made=made)
+        yield from update(before, wanted, act.owner, force=act.has(*FORCE), made=made, strict=act.refuses_unrecorded)
         yield from _wait(act, wanted)
         yield from _hooks(act, release, "post-upgrade", "post-upgrade hooks failed: ")
     except Failed as why:
@@ -196,7 +199,7 @@ def _rollback(act: Act) -> Part[None]:
     yield from _hooks(act, target.release, "pre-rollback")
     made: list[Resource] = []
     try:
-        yield from update(before, main, act.owner, force=act.has(*FORCE), made=made)
+        yield from update(before, main, act.owner, force=act.has(*FORCE), made=made, strict=act.refuses_unrecorded)
         yield from _wait(act, main)
     except Failed:
         yield from _mark(act, current.number, "superseded")

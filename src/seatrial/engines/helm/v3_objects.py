@@ -111,9 +111,18 @@ def create(resources: Iterable[Resource], owner: tuple[str, str] | None) -> Part
 
 
 def update(
-    before: Sequence[Resource], wanted: Sequence[Resource], owner: tuple[str, str], *, force: bool, made: list[Resource]
+    before: Sequence[Resource],
+    wanted: Sequence[Resource],
+    owner: tuple[str, str],
+    *,
+    force: bool,
+    made: list[Resource],
+    strict: bool = False,
 ) -> Part[None]:
-    """Create what is not there, patch what is, delete what is no longer wanted; what was created is added to `made`."""
+    """Create what is not there, patch what is, delete what is no longer wanted; what was created is added to `made`.
+
+    `strict`: until 3.21 an object that is there and that the revision before did not have was an error.
+    """
     old = {resource.ref: resource for resource in before}
     errors: list[str] = []
     refused: list[Answer] = []
@@ -126,7 +135,8 @@ def update(
                 raise Failed(f"failed to create resource: {answer.message}", failure=answer.failure)
             made.append(resource)
             continue
-        # Until 3.21 an object that is there and that the revision before did not have was an error.
+        if strict and resource.ref not in old:
+            raise _not_in_revision(resource.ref)
         was = old[resource.ref].body if resource.ref in old else live.body
         command = _replace(resource, body, live.body) if force else _patch(resource, was, body, live.body)
         if command and (answer := (yield command)).message:
@@ -143,6 +153,11 @@ def update(
     for resource in before:
         if resource.ref not in kept:
             yield from _drop(resource)
+
+
+def _not_in_revision(ref: Ref) -> Failed:
+    fault = Fault("not-in-revision", Ref(ref.kind, "", ref.name))
+    return Failed(f'no {ref.kind} with the name "{ref.name}" found', failure=Failure(faults=(fault,)))
 
 
 def delete(resources: Iterable[Resource], propagation: str = "Background") -> Part[list[Answer]]:

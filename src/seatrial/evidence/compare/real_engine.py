@@ -1,7 +1,7 @@
 """An engine compared with the real one, a binary of the user: the same trial under the same schedule, step by step.
 
-Compares how steps end, their requests and what controllers do, and the objects at the end. Reads, status updates, times
-and counters are left out.
+Compares how steps end, their requests and what controllers do, and the objects at the end. Reads, status updates,
+times, counters and the records of Helm are left out.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from seatrial.model.timeline import Event, Rehearsal
 NO_EFFECT = ("read", "unchanged", "waiting")
 VOLATILE = frozenset(("resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "time", "status"))
 GONE = ("deleted",)
+RECORDS = "sh.helm.release.v1."
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -60,6 +61,8 @@ def _events(rehearsal: Rehearsal, step: int) -> list[str]:
 
 
 def _is_compared(event: Event) -> bool:
+    if event.object.name.startswith(RECORDS):
+        return False
     return event.effect not in NO_EFFECT and not (event.effect == "changed" and event.cause is not None)
 
 
@@ -76,7 +79,7 @@ def _objects(rehearsal: Rehearsal) -> dict[Ref, Any]:
             found.pop(event.object, None)
         elif event.after is not None and event.effect != "refused":
             found[event.object] = event.after
-    return {ref: _settled(body) for ref, body in sorted(found.items())}
+    return {ref: _settled(body) for ref, body in sorted(found.items()) if not ref.name.startswith(RECORDS)}
 
 
 def _settled(value: Any) -> Any:

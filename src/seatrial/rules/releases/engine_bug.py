@@ -50,13 +50,13 @@ from seatrial.evidence.hooks.runs import acted_on, done_by_helm
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.records import Record, last_record
 from seatrial.helm import hooks
+from seatrial.helm.versions import API_VERSION_IS_IDENTITY, GROUP_IS_NO_IDENTITY, HOOK_DELETION_TIMES_OUT, Versions
 from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Pointer, Ref, annotations_of, version_of
 from seatrial.model.timeline import Reconciled, Rehearsal
 from seatrial.model.trial import waits
 
-Version = tuple[int, ...]
 REPLACES = ("upgrade", "rollback")
 
 
@@ -73,19 +73,13 @@ class Bug(Struct, frozen=True):
 
     number: int
     """The issue number in helm/helm."""
-    first: Version
-    last: Version
+    versions: Versions
     fixed: str
     damage: Damage
     met: Callable[[Moment], Iterator[Met]]
     left: str
     rare: bool = True
     """Whether to report it if the rehearsal used another version."""
-
-    @property
-    def versions(self) -> str:
-        first, last = (".".join(map(str, version)) for version in (self.first, self.last))
-        return f"Helm {first}" if first == last else f"Helm {first} to {last}"
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -97,7 +91,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[tuple[int, Ref]] = set()
     for moment in moments(rehearsal, case):
         for bug in BUGS if moment.ended.outcome != "failed" else ():
-            plays = bug.first <= version <= bug.last
+            plays = version in bug.versions
             for met in bug.met(moment) if plays or bug.rare else ():
                 if (bug.number, met.ref) not in seen:
                     seen.add((bug.number, met.ref))
@@ -219,8 +213,7 @@ def _waits_for_missing_hook(moment: Moment) -> Iterator[Met]:
 BUGS = (
     Bug(
         number=31768,
-        first=(4, 0, 0),
-        last=(4, 1, 0),
+        versions=API_VERSION_IS_IDENTITY,
         fixed="4.1.1",
         damage="outage",
         met=_written_in_another_version,
@@ -228,8 +221,7 @@ BUGS = (
     ),
     Bug(
         number=12578,
-        first=(3, 0, 0),
-        last=(3, 17, 0),
+        versions=GROUP_IS_NO_IDENTITY,
         fixed="3.17.1 and in Helm 4",
         damage="nuisance",
         met=_written_in_another_group,
@@ -238,8 +230,7 @@ BUGS = (
     ),
     Bug(
         number=32214,
-        first=(4, 2, 1),
-        last=(4, 2, 1),
+        versions=HOOK_DELETION_TIMES_OUT,
         fixed="4.2.2",
         damage="nuisance",
         met=_waits_for_missing_hook,

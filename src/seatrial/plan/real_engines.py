@@ -1,0 +1,36 @@
+"""The user's binaries of engines, and the engines of seatrial that they are compared with. Runs none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from seatrial.engines.engine import load
+from seatrial.helm.versions import full_version
+from seatrial.model.engine import EngineId
+from seatrial.model.errors import CannotContinue
+from seatrial.sandbox.client import on_path
+from seatrial.sources import CHART, MANIFESTS
+
+BINARIES = (CHART.engine, MANIFESTS.engine)
+"""The engines that a binary of the user can replace."""
+
+
+def with_binary(engine: EngineId, given: Mapping[str, str]) -> dict[str, str]:
+    """The binaries that are given, with that of an engine, which is looked up in PATH if it is not among them."""
+    name = engine.name
+    if name in given:
+        return dict(given)
+    if load(name).run is None:
+        raise CannotContinue(f"--compare-engines: {load(name).label} is only simulated, no binary of it can be run")
+    if found := on_path(name):
+        return {**given, name: found}
+    raise CannotContinue(f"--compare-engines: no {name} is on the PATH; pass --{name}-binary PATH")
+
+
+def simulated_engine(real: EngineId) -> str:
+    """The engine to compare a real one with: the same version, if that can be asked for, else the same major one."""
+    if real.name == CHART.engine and full_version(real.version):
+        return f"{real.name}@{real.version}"
+    versions = load(real.name).versions
+    major = next((version for version in versions if version.partition(".")[0] == real.major), versions[-1])
+    return str(EngineId(real.name, major))
