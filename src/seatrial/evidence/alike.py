@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from seatrial.evidence.moment import moments
 from seatrial.evidence.unserved import DEFINITION
 from seatrial.model.finding import Finding
+from seatrial.model.fingerprint import without_names
 from seatrial.model.release import Case
 from seatrial.model.resource import Origin, Place, Pointer, Ref, dig
 from seatrial.model.timeline import Rehearsal
@@ -42,6 +43,7 @@ def _one(alike: list[Finding]) -> Finding:
         objects=tuple(ref for finding in alike for ref in finding.objects),
         details=(same, *first.details),
         pointers=tuple(dict.fromkeys(pointer for finding in alike for pointer in finding.pointers)),
+        fingerprint=without_names(first.fingerprint),
     )
 
 
@@ -61,7 +63,7 @@ def in_newest(finding: Finding, rehearsal: Rehearsal, case: Case) -> Finding:
     def moved(pointer: Pointer | Place) -> Pointer | Place:
         was = old.get(pointer.origin) if isinstance(pointer, Pointer) else None
         now = release.find(was[0]) if was is not None else None
-        if was is None or now is None or isinstance(pointer, Place):
+        if was is None or now is None or isinstance(pointer, Place) or len(release.named(was[0])) > 1:
             return pointer
         unchanged = dig(was[1], *pointer.path) == dig(now.body, *pointer.path)
         return now.place(*pointer.path) if unchanged else pointer
