@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from seatrial.evidence.faults import failed_webhook, failure_of, faults, missing_namespaces, unserved_kinds
 from seatrial.evidence.moment import Moment, moments
+from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.program import CHART_V3, Program, Registration, effective, inside_of, short
 from seatrial.model.refusal import Failure
 from seatrial.model.release import Case
@@ -81,7 +82,9 @@ def unexpanded(rehearsal: Rehearsal, case: Case) -> Iterator[Unexpanded]:
     for moment, program in programs(rehearsal, case):
         inside = inside_of(program.registrations)
         for one in program.registrations:
-            if one.urn in seen or one.ref is None or one.ref not in moment.ended.created or "." not in one.ref.group:
+            if one.urn in seen or one.ref is None or one.ref not in moment.ended.created:
+                continue
+            if (one.ref.group, one.ref.kind) in CATALOGUE:
                 continue
             for component, how in _components(program, one):
                 absent = next((words for words in program.absent if words.startswith(f"{short(component.urn)}:")), "")

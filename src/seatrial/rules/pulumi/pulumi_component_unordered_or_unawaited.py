@@ -102,7 +102,8 @@ def _webhook(ref: Ref) -> str:
     operator, kind = operator_kinds().get((ref.group, ref.kind), (None, None))
     if operator is None or kind is None:
         return ""
-    asked = (w for w in operator.webhooks if f"{kind.plural}.{kind.group}" in w.resources and "CREATE" in w.operations)
+    meant = {f"{resource}.{kind.group}" for resource in (kind.plural, "*", "*/*")}
+    asked = (w for w in operator.webhooks if "CREATE" in w.operations and not meant.isdisjoint(w.resources))
     return next((webhook.name for webhook in asked if webhook.failure_policy == "Fail"), "")
 
 
