@@ -121,6 +121,7 @@ def test_help_lists_the_commands_without_loading_helm(capsys: Capture) -> None:
             ["explain", "ST101", "quite-another"],
             "explain quite-another: no such rule, kind or engine; seatrial explain lists all rules",
         ),
+        (["explain", "x", "--step", "syn"], "--step syn: choose one of install, upgrade, rollback, uninstall"),
         (["explain", "--engin", "x"], "unknown flag --engin; did you mean --engine?"),
     ],
 )

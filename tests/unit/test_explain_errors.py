@@ -207,6 +207,26 @@ def test_what_the_user_states_decides_where_the_text_does_not() -> None:
     assert first("field is immutable", "argocd") == "job-immutable-template"
 
 
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("Error: INSTALLATION FAILED: x509: certificate", ("helm", "install", "")),
+        ("Error: UPGRADE FAILED: pre-upgrade hooks failed: x509: certificate", ("helm", "upgrade", "pre-upgrade")),
+        ("Helm upgrade failed for release prod/shop with chart shop@1: x509: certificate", ("flux", "upgrade", "")),
+        ("Kustomization/flux-system/apps: x509: certificate", ("flux", "", "")),
+        ("one or more synchronization tasks completed unsuccessfully: x509: certificate", ("argocd", "", "")),
+        ("argocd: PreSync: x509: certificate", ("argocd", "", "pre-sync")),
+        ("urn:pulumi:dev::infra: x509: certificate", ("pulumi", "", "")),
+        ("Error from server (InternalError): x509: certificate", ("kubectl", "", "")),
+        ("warning: Hook pre-delete shop/a.yaml failed: x509: certificate", ("helm", "uninstall", "pre-delete")),
+        ("x509: certificate", ("", "", "")),
+    ],
+)
+def test_engine_step_and_hook_are_read_from_what_is_around_the_error(text: str, seen: tuple[str, str, str]) -> None:
+    context = diagnosed(text).context
+    assert (context.engine, context.step, context.hook) == seen
+
+
 def test_an_error_says_more_than_the_timeout_that_it_leads_to() -> None:
     found = diagnosed('Error: failed pre-install: timed out waiting for the condition\nsecret "shop" not found')
     assert (found.error, found.others) == (

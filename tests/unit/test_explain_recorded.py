@@ -11,7 +11,7 @@ from seatrial.explain.diagnosis import diagnose
 FOUND = yaml.safe_load((FOLDER.parent / "findings.yaml").read_text())
 STEPS = ("install", "upgrade", "rollback", "uninstall")
 FIRST_AT_LEAST = 29
-"""Of 36 recordings with an error. In the others, the text is the same for two causes."""
+"""Of 35 recordings with an error. In the others, the text is the same for two causes."""
 
 
 def causes(name: str) -> list[str] | None:

@@ -59,6 +59,7 @@ def explain(
     from seatrial.explain.topics import all_rules_listed, find, render
 
     refuse_flags("explain", topics)
+    _refuse_unknown(engine, step)
     page = terminal.page(OutputFlags(verbose=verbose, color=color))
     text = _file_text(topics)
     found = [find(topic, part=len(topics) == 1) for topic in topics] if text is None else [None]
@@ -72,6 +73,15 @@ def explain(
         raise _unknown(topics, text)
     terminal.write(_json([diagnosed]) if output == "json" else errorpage.render(diagnosed, page))
     return 0
+
+
+def _refuse_unknown(engine: str, step: str) -> None:
+    from seatrial.engines.engine import names
+    from seatrial.explain.context import STEPS
+
+    for flag_name, given, known in (("--engine", engine, names()), ("--step", step, STEPS)):
+        if given and given not in known:
+            raise CannotContinue(f"{flag_name} {given}: choose one of {', '.join(known)}")
 
 
 def _file_text(topics: Sequence[str]) -> str | None:

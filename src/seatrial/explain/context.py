@@ -7,6 +7,7 @@ from msgspec import Struct
 HOOK_EVENTS = tuple(
     f"{when}-{step}" for when in ("pre", "post") for step in ("install", "upgrade", "rollback", "delete")
 )
+STEPS = ("install", "upgrade", "rollback", "uninstall")
 STEP_OF = {"delete": "uninstall"}
 SYNC_HOOKS = {"presync": "pre-sync", "postsync": "post-sync", "syncfail": "sync-fail"}
 
@@ -19,16 +20,16 @@ class Context(Struct, frozen=True):
 
 # What tools print around an error: the sign, the engine and the step it shows. The first sign of each column counts.
 SIGNS = (
+    ("helm install failed", "flux", "install"),
+    ("helm upgrade failed", "flux", "upgrade"),
+    ("helm uninstall failed", "flux", "uninstall"),
     ("installation failed", "helm", "install"),
     ("upgrade failed", "helm", "upgrade"),
     ("rollback failed", "helm", "rollback"),
     ("error: uninstall", "helm", "uninstall"),
     ("uninstallation completed with", "helm", "uninstall"),
     ("create: failed to create:", "helm", "install"),
-    ("helm install failed", "flux", "install"),
-    ("helm upgrade failed", "flux", "upgrade"),
     ("helm rollback", "", "rollback"),
-    ("helm uninstall failed", "flux", "uninstall"),
     ("install retries exhausted", "flux", "install"),
     ("upgrade retries exhausted", "flux", "upgrade"),
     ("helmrelease", "flux", ""),
