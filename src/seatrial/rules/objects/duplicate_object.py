@@ -8,6 +8,9 @@ Helm 4 applies both and the last one wins: the content of the other is lost, and
 the second with `already exists`. A hook and a regular resource of one name are `dual-identity-hook-copy`; two identical
 objects are only reported by `helm-version-differs`.
 
+`kubectl apply` applies both, one after the other, on every run: the last one wins, and for a moment the other one is
+live. It reports success.
+
 Argo CD keeps the last object of each kind, namespace and name, in the order of the rendered text, and ignores the
 others; the only sign is a `RepeatedResourceWarning` on the Application. If one is a hook and the other is not, only the
 hook remains, because hooks come last in Helm's output: every sync then deletes and recreates the object. With several
@@ -52,11 +55,15 @@ ONE_IS_LEFT = (
     "one kind concurrently, so which one remains is random; after an upgrade it is the last one."
 )
 
+APPLIES = ("create", "patch", "apply")
+
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     yield from _of_syncs(rehearsal, case)
     if rehearsal.engine.name == "helm":
         yield from _of_helm(rehearsal, case)
+    if rehearsal.engine.name == "kubectl":
+        yield from _of_kubectl(rehearsal, case)
 
 
 def _of_syncs(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -105,6 +112,32 @@ def _of_helm(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if len(events) > 1 and ref not in reported:
                 reported.add(ref)
                 yield _written_over(moment, copies, events)
+
+
+def _of_kubectl(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """Objects that kubectl applied more than once in a step, with different content."""
+    reported: set[Ref] = set()
+    for step, release in enumerate(case.releases):
+        moment = Moment(rehearsal, case, step)
+        for ref, copies in differing_copies(release, with_hooks=True).items():
+            events = [e for e in moment.events() if e.object == ref and e.actor == "kubectl" and e.verb in APPLIES]
+            if len(events) > 1 and ref not in reported:
+                reported.add(ref)
+                last = copies[-1]
+                yield found(
+                    RULE,
+                    moment,
+                    objects=[ref],
+                    damage="failed-deploy",
+                    message=f"{ref} appears {len(copies)} times in the input; kubectl apply keeps only the last one",
+                    details=(
+                        "They differ: content that only the others have is lost, and kubectl reports success.",
+                        "Every apply writes all of them again, so the object changes back and forth.",
+                    ),
+                    places=[last.place("metadata", "name"), *(one.place("metadata", "name") for one in copies[:-1])],
+                    evidence=events[:3],
+                    confirm=f"kubectl diff -f {moment.ended.source}  # differs after every apply",
+                )
 
 
 def _written_over(moment: Moment, copies: list[Resource], events: list[Event]) -> Finding:
