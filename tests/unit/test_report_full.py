@@ -279,15 +279,20 @@ v2/templates/configmap.yaml:7: release-to-hook-flip will outage hazard 31
 
 
 def test_findings_that_do_not_fail_the_check_are_short_after_the_first_three() -> None:
-    findings = tuple(replace(FINDING, certainty="may", message=f"hazard {number}") for number in range(5))
+    rules = ("release-to-hook-flip", "release-to-hook-flip", "other", "third", "fourth")
+    findings = tuple(
+        replace(FINDING, rule=rule, certainty="may", message=f"hazard {number}") for number, rule in enumerate(rules)
+    )
     text = render(replace(RESULT, findings=findings, exit=Exit(0, "no finding reaches --fail-on will:outage")), Page())
-    assert text.count("= confirm:") == 3
+    assert text.count("= confirm:") == 2
     assert (
         """\
 Findings below --fail-on (-v shows them in full):
-release-to-hook-flip (ST201) may, outage: hazard 3
+release-to-hook-flip (ST201) may, outage: hazard 1
   --> v2/templates/configmap.yaml:7
-release-to-hook-flip (ST201) may, outage: hazard 4
+third (ST201) may, outage: hazard 3
+  --> v2/templates/configmap.yaml:7
+fourth (ST201) may, outage: hazard 4
   --> v2/templates/configmap.yaml:7
 
 """

@@ -19,7 +19,7 @@ from seatrial.report.steps import steps_table
 from seatrial.report.wording import closing, counted, dependence, difference, exit_line, is_partial, listed
 
 FULL_MIN = 3
-"""Findings shown in full even if none of them reaches --fail-on."""
+"""Findings shown in full even if none of them reaches --fail-on; a second one of the same rule is not."""
 FINDINGS_MAX = 30
 """Findings with headline and place; the rest take one line each."""
 DIFFERENCES_MAX = 8
@@ -60,10 +60,13 @@ def _findings(result: Result, page: Page) -> Iterator[Line]:
     failing = {id(one) for one in (result.exit.failing if result.exit else result.findings)}
     ordered = sorted(result.findings, key=lambda finding: finding.removal)
     shown = ordered if page.verbose else ordered[:FINDINGS_MAX]
+    first_of_rule = {finding.rule: id(finding) for finding in reversed(shown)}
     whole = {
         id(one)
         for number, one in enumerate(shown)
-        if page.verbose or id(one) in failing or (number < FULL_MIN and not one.removal)
+        if page.verbose
+        or id(one) in failing
+        or (number < FULL_MIN and not one.removal and first_of_rule[one.rule] == id(one))
     }
     by_design = [one for one in shown if one.removal]
     yield from _in_full((one for one in shown if id(one) in whole and not one.removal), result, page)
