@@ -12,6 +12,7 @@ from seatrial.model.resource import Body
 
 PASSWORD = re.compile("pass|pwd", re.IGNORECASE)
 PEM = "-----BEGIN "
+CERTIFICATE = "-----BEGIN CERTIFICATE"
 BCRYPT = ("$2a$", "$2b$", "$2y$")
 """A salted hash differs every time, for the same password."""
 

@@ -42,6 +42,7 @@ def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
     """Under Helm and Flux; for Argo CD wave-blocked-by-never-healthy reports the wave that blocks."""
     if is_argocd(rehearsal):
         return
+    seen: set[tuple[Ref, Ref]] = set()
     for moment in moments(rehearsal, case):
         release = acted_on(case, moment.index)
         if moment.ended.outcome == "ok" or release is None:
@@ -52,7 +53,8 @@ def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
                 lacking = need.object in moment.ended.lacking and not need.optional and not need.guess
                 if not lacking or producer is None or release.find(need.object) is not None:
                     continue
-                if not _is_deleted(moment, producer):
+                if not _is_deleted(moment, producer) and (user.ref, need.object) not in seen:
+                    seen.add((user.ref, need.object))  # Later steps wait for the same reason.
                     yield _explained(moment, user, need, producer)
 
 

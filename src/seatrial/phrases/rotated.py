@@ -9,12 +9,12 @@ from msgspec import Struct
 from seatrial.evidence.history import restarted
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.rotated import RotatedSecret, rotated_secrets
-from seatrial.evidence.secret_data import PASSWORD, PEM
+from seatrial.evidence.secret_data import CERTIFICATE, PASSWORD, PEM
 from seatrial.evidence.volumes import keeps_data
 from seatrial.graph import Edge
 from seatrial.model.finding import Certainty, Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Pointer, Ref, dig
+from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import authentication_error, confirm_twice, users_beyond_hooks
 
@@ -44,7 +44,7 @@ def rotations(
             objects=[ref],
             damage=damage,
             certainty=certainty,
-            message=f"{rotation.what}, {_outcome_of(keeper, readers)}",
+            message=f"{rotation.what}, {_outcome_of(rotated, keys, keeper, readers)}",
             details=(
                 rotation.why,
                 *_what_pods_do(rehearsal, case, rotated, readers),
@@ -60,14 +60,23 @@ def rotations(
 def _rotated_passwords(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[RotatedSecret, tuple[str, ...], list[Edge]]]:
     """Secrets with regenerated keys that are read, with the keys and the readers."""
     for rotated in rotated_secrets(rehearsal, case):
-        keys = _rotated_keys(rotated)
+        keys = _rotated_keys(case, rotated)
         if readers := list(_readers_of(case, rotated, keys)):
             yield rotated, keys, readers
 
 
-def _rotated_keys(rotated: RotatedSecret) -> tuple[str, ...]:
-    """The regenerated keys, without certificates."""
-    return tuple(key for key in rotated.keys if PEM not in rotated.content(key))
+def _rotated_keys(case: Case, rotated: RotatedSecret) -> tuple[str, ...]:
+    """The regenerated keys. Keys and certificates of a webhook's backend belong to regenerated-cert-ca-mismatch."""
+    release = case.releases[rotated.step]
+    trusted = release is not None and any(_has_bundle(resource.body) for resource in release.resources)
+    return tuple(key for key in rotated.keys if not (trusted and PEM in rotated.content(key)))
+
+
+def _has_bundle(body: Body) -> bool:
+    """Whether the API server calls a backend because of this object, and trusts the CA that it names."""
+    configs = [webhook.get("clientConfig") for webhook in listed(body, "webhooks")]
+    configs += [body.get("spec"), dig(body, "spec", "conversion", "webhook", "clientConfig")]
+    return any(dig(config, "caBundle") for config in configs)
 
 
 def _readers_of(case: Case, rotated: RotatedSecret, keys: tuple[str, ...]) -> Iterator[Edge]:
@@ -83,8 +92,12 @@ def _keeper_of(readers: list[Edge]) -> Resource | None:
     return next((edge.user for edge in readers if keeps_data(edge.user)), None)
 
 
-def _outcome_of(keeper: Resource | None, readers: list[Edge]) -> str:
-    return f"while {keeper.ref} keeps data stored with the old value" if keeper else _others(readers)
+def _outcome_of(rotated: RotatedSecret, keys: tuple[str, ...], keeper: Resource | None, readers: list[Edge]) -> str:
+    if keeper:
+        return f"while {keeper.ref} keeps data stored with the old value"
+    if any(CERTIFICATE in rotated.content(key) for key in keys):
+        return "so clients that trust the old certificate reject the new one"
+    return _others(readers)
 
 
 def _severity(keeper: Resource | None, keys: tuple[str, ...], readers: list[Edge]) -> tuple[Certainty, Damage]:

@@ -114,10 +114,13 @@ def dependencies(own: Resource) -> Iterator[tuple[int, Ref]]:
             yield index, Ref(own.ref.kind, namespace, str(entry.get("name")), own.ref.group)
 
 
-def is_checked(kustomization: Resource) -> bool:
-    """Whether it is Ready only when its objects are."""
+def is_checked(kustomization: Resource, ref: Ref | None = None) -> bool:
+    """Whether it is Ready only when an object of it is; without an object, when any of them is."""
     spec: Body = kustomization.body.get("spec") or {}
-    return bool(spec.get("wait") or spec.get("healthChecks"))
+    checks = listed(spec, "healthChecks")
+    if spec.get("wait") or not checks or ref is None:
+        return bool(spec.get("wait") or checks)
+    return any((check.get("kind"), check.get("name")) == (ref.kind, ref.name) for check in checks)
 
 
 def definition(release: Release, one: Reconciled, wanted: tuple[str, str]) -> Ref | None:

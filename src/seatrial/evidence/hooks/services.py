@@ -1,4 +1,4 @@
-"""Services of a release that a hook calls, as its commands, arguments and environment show."""
+"""Services of a release and hosts outside that a hook calls, as its commands, arguments and environment show."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ _CLIENTS = """
 """
 CLIENTS = frozenset(_CLIENTS.split())
 """Programs that fail or wait if the Service does not answer."""
+
+
+URL = re.compile(r"(?P<scheme>https?)://(?:[^/@]*@)?(?P<host>[^/:?#]+)(?::(?P<port>\d+))?(?=[/?#]|$)")
+OUTSIDE = re.compile(r"([a-z0-9-]+\.){2,}[a-z]{2,}")
+"""At least three labels: two may be a Service and its namespace."""
+INSIDE = (".svc", ".local", ".internal")
 
 
 class Asked(Struct, frozen=True):
@@ -46,6 +52,28 @@ def asked_by(hook: Resource, release: Release) -> Iterator[Asked]:
     for service in services:
         if service.ref in mentioned:
             yield Asked(service, mentioned[service.ref].field)
+
+
+class Outside(Struct, frozen=True):
+    """A host outside of the cluster that a hook calls."""
+
+    host: str
+    port: int
+    command: str
+    retried: bool
+
+
+def outside_of(hook: Resource) -> Iterator[Outside]:
+    """The hosts in URLs that a command of the hook needs; a name that a Service can have is not one."""
+    for _, command in commands_run(dig(hook.body, *spec_path(hook)) or {}, hook.ref.namespace):
+        needed = command.certainty == "will" and (command.fatal or command.retried)
+        if not needed or not command.words[:1] or command.words[0].rpartition("/")[2] not in CLIENTS:
+            continue
+        for word in command.words[1:]:
+            url = URL.match(word)
+            if url and OUTSIDE.fullmatch(url["host"]) and not url["host"].endswith(INSIDE):
+                port = int(url["port"] or (443 if url["scheme"] == "https" else 80))
+                yield Outside(url["host"], port, " ".join(command.words), command.retried)
 
 
 def backends(service: Resource, release: Release) -> list[Resource]:

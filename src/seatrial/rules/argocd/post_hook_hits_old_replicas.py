@@ -1,4 +1,4 @@
-"""A PostSync hook calls a Service of the app while pods of the old revision may still answer.
+"""A hook or Job that runs after the rollout calls a Service of the app while pods of the old revision may still answer.
 
 ## What happens
 `PostSync` starts when everything in the `Sync` phase is healthy. A Deployment is healthy as soon as enough new pods are
@@ -8,8 +8,10 @@ may get its answer from the old version and pass; or its connection may be refus
 it fails a sync that is fine.
 
 It **may** happen: how soon old pods stop, and how soon every node knows, is a matter of seconds. With Helm a
-`post-upgrade` hook is even more likely to reach old pods, because Helm does not wait without `--wait`. The rule reads
-the Service names in the hook's command line and environment; a hook that retries in a loop is not reported.
+`post-upgrade` hook is even more likely to reach old pods: without `--wait` Helm runs it as soon as the manifests are
+applied. kubectl applies a Job right after the Deployment. The rule reads the Service names in the hook's command line
+(for Argo CD also in its environment); a hook that retries in a loop, or waits with `kubectl rollout status`, is not
+reported.
 
 ## Example
 ```yaml
@@ -36,18 +38,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.argocd.syncs import done_by_argocd, operations
+from seatrial.evidence.argocd.syncs import is_argocd, operations
 from seatrial.evidence.history import GOING, restarted
 from seatrial.evidence.hooks.script_faults import SPECS
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.hooks.services import asked_by, backends
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import backs
 from seatrial.graph import needs_of
+from seatrial.helm import hooks
 from seatrial.kinds.network.mentions import services_in
 from seatrial.kinds.scripts.commands import commands_run
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Ref, dig, labels_of
+from seatrial.model.resource import Path, Ref, dig, labels_of
 from seatrial.model.timeline import Event, Rehearsal
+from seatrial.model.trial import waits
 
 PODS = ("Deployment", "StatefulSet", "DaemonSet")
 GRACE_SECONDS = 30
@@ -55,6 +60,7 @@ GRACE_SECONDS = 30
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    yield from _after_others(rehearsal, case) if rehearsal.engine.name in ("helm", "kubectl") else ()
     reported: set[tuple[Ref, Ref]] = set()
     for step, operation in operations(rehearsal):
         moment = Moment(rehearsal, case, step)
@@ -64,7 +70,38 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 old = _replaced(moment, workload.ref) if (task.object, service.ref) not in reported else None
                 if hook is not None and old is not None:
                     reported.add((task.object, service.ref))
-                    yield _finding(moment, hook, service, workload, old)
+                    field = next(need.field for need in needs_of(hook) if need.object == service.ref)
+                    yield _finding(moment, hook, service, workload, old, "a PostSync hook", field)
+
+
+def _after_others(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """The post hooks of Helm, and the Jobs that kubectl applies with the app, that call it once."""
+    reported: set[tuple[Ref, Ref]] = set()
+    for moment in moments(rehearsal, case):
+        release = moment.release if moment.ended.role in ("replace", "back") else None
+        for job in release.resources if release else ():
+            what = _runs_late(moment, job) if job.ref.kind in SPECS and not _waits_for_rollout(job) else ""
+            for asked in asked_by(job, release) if release and what else ():
+                once = asked.command and not asked.retried and (job.ref, asked.service.ref) not in reported
+                for workload in backends(asked.service, release) if release and once else ():
+                    if old := _replaced(moment, workload.ref):
+                        reported.add((job.ref, asked.service.ref))
+                        yield _finding(moment, job, asked.service, workload, old, what, asked.field)
+                        break
+
+
+def _runs_late(moment: Moment, job: Resource) -> str:
+    """What runs after the objects of the app were applied: a post hook, or a Job that kubectl creates in this step."""
+    made = any(e.object == job.ref and e.effect == "created" for e in moment.events())
+    event = f"post-{moment.ended.action}"
+    if moment.engine.name == "helm":
+        return f"a {event} hook" if made and event in hooks.events_of(job.body) else ""
+    return f"which {moment.act} creates" if made else ""
+
+
+def _waits_for_rollout(job: Resource) -> bool:
+    spec = dig(job.body, *SPECS[job.ref.kind]) or {}
+    return any({"rollout", "status"} <= set(command.words) for _, command in commands_run(spec, job.ref.namespace))
 
 
 def _asked(case: Case, step: int, hook: Resource) -> Iterator[tuple[Resource, Resource]]:
@@ -97,25 +134,31 @@ def _replaced(moment: Moment, workload: Ref) -> Event | None:
     return next((e for e in stops if labels and labels.items() <= labels_of(e.before or {}).items()), None)
 
 
-def _finding(moment: Moment, hook: Resource, service: Resource, workload: Resource, old: Event) -> Finding:
+def _finding(
+    moment: Moment, hook: Resource, service: Resource, workload: Resource, old: Event, what: str, field: Path
+) -> Finding:
     grace = dig(workload.body, "spec", "template", "spec", "terminationGracePeriodSeconds")
-    need = next(need for need in needs_of(hook) if need.object == service.ref)
-    made = [e for e in done_by_argocd(moment, hook.ref) if e.effect == "created"]
+    made = [e for e in moment.events() if e.object == hook.ref and e.effect == "created"]
     return found(
         RULE,
         moment,
         objects=[hook.ref, service.ref],
         damage="nuisance",
         certainty="may",
-        message=f"{hook.ref}, a PostSync hook, calls {service.ref} while old pods of {workload.ref} may still answer",
+        message=f"{hook.ref}, {what}, calls {service.ref} while old pods of {workload.ref} may still answer",
         details=(
+            "" if _is_awaited(moment) else f"{moment.speaker} does not wait for the new pods of {workload.ref}.",
             f"{workload.ref} is healthy when its new pods are available; the old ones are only terminating by then, "
             f"and have up to {grace if isinstance(grace, int) else GRACE_SECONDS} seconds to do so.",
         ),
-        places=[hook.place(*need.field)],
+        places=[hook.place(*field)],
         evidence=[old, *made[-1:]],
         confirm=f"kubectl get pods -n {workload.ref.namespace} -w  # while the hook runs: pods that are Terminating",
     )
+
+
+def _is_awaited(moment: Moment) -> bool:
+    return is_argocd(moment.rehearsal) or waits(moment.ended.flags)
 
 
 RULE = Rule("ST816", "post-hook-hits-old-replicas", check)

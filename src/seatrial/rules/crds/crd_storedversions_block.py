@@ -78,4 +78,4 @@ def _finding(moment: Moment, event: Event, dropped: list[str]) -> Finding:
     )
 
 
-RULE = Rule("ST110", "crd-storedversions-block", check, timeless=True)
+RULE = Rule("ST110", "crd-storedversions-block", check, before=("object-is-invalid",), timeless=True)

@@ -114,4 +114,4 @@ def _next_version(moment: Moment, resource: Resource, labels: list[str]) -> Find
     )
 
 
-RULE = Rule("ST301", "immutable-selector-change", check, timeless=True)
+RULE = Rule("ST301", "immutable-selector-change", check, before=("object-is-invalid",), timeless=True)

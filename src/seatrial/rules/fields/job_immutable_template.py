@@ -107,4 +107,4 @@ def _next_version(moment: Moment, resource: Resource, labels: list[str]) -> Find
     )
 
 
-RULE = Rule("ST302", "job-immutable-template", check, timeless=True)
+RULE = Rule("ST302", "job-immutable-template", check, before=("object-is-invalid",), timeless=True)

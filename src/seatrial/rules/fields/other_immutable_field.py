@@ -62,4 +62,4 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         )
 
 
-RULE = Rule("ST305", "other-immutable-field", check, timeless=True)
+RULE = Rule("ST305", "other-immutable-field", check, before=("object-is-invalid",), timeless=True)

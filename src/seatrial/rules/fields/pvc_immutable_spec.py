@@ -90,4 +90,4 @@ def _only_grows(changed: list[Difference]) -> bool:
     return bool(changed) and all(d.path == SIZE and amount(d.now) > amount(d.was) for d in changed)
 
 
-RULE = Rule("ST304", "pvc-immutable-spec", check, timeless=True)
+RULE = Rule("ST304", "pvc-immutable-spec", check, before=("object-is-invalid",), timeless=True)

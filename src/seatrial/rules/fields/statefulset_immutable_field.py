@@ -113,4 +113,4 @@ def _next_version(moment: Moment, resource: Resource, paths: list[Path]) -> Find
     )
 
 
-RULE = Rule("ST303", "statefulset-immutable-field", check, timeless=True)
+RULE = Rule("ST303", "statefulset-immutable-field", check, before=("object-is-invalid",), timeless=True)

@@ -2,10 +2,10 @@
 
 ## What happens
 `dependsOn` waits until the other Kustomization is Ready. Without `wait: true` or `healthChecks` that only means that
-its objects were applied. A HelmRelease among them has not started, no Deployment is available, no webhook answers, and
-no chart has created its CRDs. The dependent Kustomization fails its dry run and is retried after its `retryInterval`,
-which defaults to the whole `interval`. The second attempt usually succeeds, so the problem shows up when a cluster is
-rebuilt and looks like a slow network.
+its objects were applied; `healthChecks` only wait for the objects that they name. A HelmRelease among the others has
+not started, no Deployment is available, no webhook answers, and no chart has created its CRDs. The dependent
+Kustomization fails its dry run and is retried after its `retryInterval`, which defaults to the whole `interval`. The
+second attempt usually succeeds, so the problem shows up when a cluster is rebuilt and looks like a slow network.
 
 `dependsOn` of a Kustomization names Kustomizations only, and that of a HelmRelease HelmReleases only. It does not order
 deletion.
@@ -46,26 +46,28 @@ from seatrial.evidence.flux.reconciliations import (
 from seatrial.evidence.moment import Moment, found
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
-from seatrial.model.resource import Ref
+from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Event, Reconciled, Rehearsal
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for late in (late for late in delayed(rehearsal, case) if late.own.ref.kind == "Kustomization"):
         moment = Moment(rehearsal, case, late.step)
-        early = list(_early(moment, late.own, late.release, late.first))
+        brings = _brings(late.release, rehearsal.steps[late.step].reconciled, late.first)
+        early = list(_early(moment, late.own, late.release, late.first, brings[0].object if brings else None))
         if early:
-            brings = _brings(late.release, rehearsal.steps[late.step].reconciled, late.first)
             yield _finding(moment, late.own, early, late.first, brings)
 
 
-def _early(moment: Moment, own: Resource, release: Release, first: Event) -> Iterator[tuple[int, Resource]]:
-    """Dependencies that were Ready before the failure although Flux checked none of their objects."""
+def _early(
+    moment: Moment, own: Resource, release: Release, first: Event, brings: Ref | None
+) -> Iterator[tuple[int, Resource]]:
+    """Dependencies that were Ready before the failure although Flux did not check what brings the missing kind."""
     said = (e for e in moment.events() if e.effect == "said" and e.index < first.index)
     ready = {event.object for event in said if event.message == "Ready"}
     for index, ref in dependencies(own):
         other = release.find(ref)
-        if other is not None and ref in ready and not is_checked(other):
+        if other is not None and ref in ready and not is_checked(other, brings):
             yield index, other
 
 
@@ -84,6 +86,8 @@ def _finding(
 ) -> Finding:
     names = " and ".join(str(other.ref) for _, other in early)
     how = "is Ready as soon as it is applied" if len(early) == 1 else "are Ready as soon as they are applied"
+    if any(dig(other.body, "spec", "healthChecks") for _, other in early) and brings:
+        how = f"has healthChecks, but none of {brings[0].object}"
     return found(
         RULE,
         moment,

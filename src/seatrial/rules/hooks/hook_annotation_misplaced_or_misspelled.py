@@ -8,7 +8,8 @@ Helm reads `helm.sh/hook` only from the annotations of the object itself.
   are events of Helm 2: Helm 3 and 4 do not know them.
 - Under `labels`, or in the metadata of a pod template, the annotation has no effect: the object is a regular resource,
   created with the others and kept until it leaves the chart. An upgrade does not run a regular Job again, and fails
-  when its template changes. A misspelled key has the same effect.
+  when its template changes. A misspelled key has the same effect. The same holds for `argocd.argoproj.io/hook` and
+  `argocd.argoproj.io/sync-wave`, of which Argo CD only reads annotations.
 - `helm.sh/hook-weight` and `helm.sh/hook-delete-policy` have no effect without `helm.sh/hook`.
 - A weight that is not an integer is read as 0.
 
@@ -48,6 +49,7 @@ from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import in_kubectl, users_beyond_hooks
 
 KEYS = (hooks.HOOK, hooks.WEIGHT, hooks.DELETE_POLICY, hooks.OUTPUT_LOG_POLICY)
+ARGOCD_KEYS = (argocd_hooks.HOOK, argocd_hooks.WAVE)
 REMOVED = ("crd-install", "test-failure")
 """Events that Helm 3 removed."""
 TEMPLATES = (("spec", "template"), ("spec", "jobTemplate"), ("spec", "jobTemplate", "spec", "template"))
@@ -87,7 +89,7 @@ def _fault(moment: Moment, resource: Resource) -> Fault | None:
 
 
 def _of_argocd(rehearsal: Rehearsal, resource: Resource) -> Fault | None:
-    """An unknown hook type or a wave that is not an integer in Argo CD's own annotations."""
+    """An unknown hook type, a wave that is not an integer, or a key of Argo CD that is not an annotation."""
     body, written = resource.body, annotations_of(resource.body)
     created = any(e.object == resource.ref and e.actor == ARGOCD and e.effect == "created" for e in rehearsal.timeline)
     named, wave = str(written.get(argocd_hooks.HOOK, "")), str(written.get(argocd_hooks.WAVE, "0"))
@@ -110,6 +112,15 @@ def _of_argocd(rehearsal: Rehearsal, resource: Resource) -> Fault | None:
             f'Argo CD reads the sync wave "{wave}" of {resource.ref} as {argocd_hooks.wave_of(body)}',
             "It is not an integer. Argo CD does not report that.",
             "nuisance",
+        )
+    if created and (misplaced := next(_misplaced(body, ARGOCD_KEYS), None)) and misplaced[0][-1] not in written:
+        path, where = misplaced
+        return Fault(
+            path,
+            f"{path[-1]} of {resource.ref} has no effect: it is {where}",
+            "Argo CD reads annotations of the object only, and applies it as a regular resource in wave "
+            f"{argocd_hooks.wave_of(body)}.",
+            "failed-deploy" if path[-1] == argocd_hooks.HOOK else "nuisance",
         )
     return None
 
@@ -162,12 +173,14 @@ def _of_a_regular_resource(resource: Resource) -> Fault | None:
     return None
 
 
-def _misplaced(body: Body) -> Iterator[tuple[tuple[str, ...], str]]:
-    if hooks.HOOK in labels_of(body):
-        yield ("metadata", "labels", hooks.HOOK), "under labels"
-    for path in TEMPLATES:
-        if hooks.HOOK in (dig(body, *path, "metadata", "annotations") or {}):
-            yield (*path, "metadata", "annotations", hooks.HOOK), "in the metadata of a template"
+def _misplaced(body: Body, keys: tuple[str, ...] = (hooks.HOOK,)) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Keys that must be annotations of the object, and are somewhere else."""
+    for key in keys:
+        if key in labels_of(body):
+            yield ("metadata", "labels", key), "under labels"
+        for path in TEMPLATES:
+            if key in (dig(body, *path, "metadata", "annotations") or {}):
+                yield (*path, "metadata", "annotations", key), "in the metadata of a template"
 
 
 def _misspelled_key(resource: Resource) -> Fault | None:

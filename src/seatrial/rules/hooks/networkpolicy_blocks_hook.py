@@ -11,10 +11,10 @@ gets through, and both ends count: egress of the client and ingress of the serve
 Packets are dropped, not refused: the hook's connection hangs until the client gives up, and Helm waits for the hook. On
 a cluster that does not enforce NetworkPolicies, such as many local clusters, the same chart installs.
 
-What a hook must reach is read from its commands, arguments and environment: a Service of the release, or the API server
-if it runs `kubectl`. seatrial does not know whether the cluster enforces NetworkPolicies, so the finding is *may*. A
-rule for an `ipBlock` is assumed to match pods. Egress to the cluster DNS, which a Service name needs too, is not
-checked.
+What a hook must reach is read from its commands, arguments and environment: a Service of the release, a host outside of
+the cluster in the URL of a command such as curl, or the API server if it runs `kubectl`. seatrial does not know whether
+the cluster enforces NetworkPolicies, so the finding is *may*. A rule for an `ipBlock` is assumed to match every peer.
+Egress to the cluster DNS, which every name needs too, is not checked.
 
 kubectl and Pulumi have no hooks: with them any Job is checked. A deny policy that is applied moments before the
 policies that allow traffic is not reported: it blocks everything only for that time.
@@ -55,7 +55,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.hooks.runs import acted_on, event_of, is_of, pod_of
-from seatrial.evidence.hooks.services import asked_by, spec_path
+from seatrial.evidence.hooks.services import asked_by, outside_of, spec_path
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import World, behind, state
 from seatrial.graph import placed
@@ -81,17 +81,19 @@ KUBECTL_SAYS = 'kubectl then fails with "Unable to connect to the server: dial t
 
 
 class RequiredServer(Struct, frozen=True):
-    """What a hook's pod must reach: pods behind a Service of the release, or the API server."""
+    """What a hook's pod must reach: pods behind a Service of the release, a host outside, or the API server."""
 
     ref: Ref | None
     command: str
     retried: bool
     ends: tuple[tuple[Peer | None, tuple[int, ...]], ...]
     """The pods that may answer, and their ports."""
+    host: str = ""
+    """The host outside of the cluster."""
 
     @property
     def name(self) -> str:
-        return str(self.ref) if self.ref else "the API server"
+        return str(self.ref) if self.ref else self.host or "the API server"
 
 
 class Block(Struct, frozen=True):
@@ -156,6 +158,8 @@ def _required_servers(hook: Resource, release: Release, world: World) -> Iterato
     for need in needed(dig(hook.body, *spec_path(hook)) or {}, hook.ref.namespace):
         if need.certainty == "will":
             yield RequiredServer(None, need.command, False, ((None, API_PORTS),))
+    for outside in outside_of(hook):
+        yield RequiredServer(None, outside.command, outside.retried, ((None, (outside.port,)),), outside.host)
 
 
 def _peer(pod: Body, world: World) -> Peer:
@@ -235,7 +239,7 @@ def _details(moment: Moment, blocked: BlockedHook, event: str) -> Iterator[str]:
     yield _selection(hook, server, blocked.block)
     yield _comes_later(who, blocked.later)
     yield "Packets are dropped, not refused: the connection hangs until the client gives up."
-    yield KUBECTL_SAYS if server.ref is None else ""
+    yield KUBECTL_SAYS if server.ref is None and not server.host else ""
     if event and hook.ref.kind == "Job" and server.retried:
         yield hook_timeout(hook, event, moment.ended)
     yield WITHOUT_HOOKS.get(who, "")

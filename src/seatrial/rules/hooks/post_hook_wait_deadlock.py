@@ -39,7 +39,7 @@ from seatrial.evidence.flux.reconciliations import failed_act, failed_release
 from seatrial.evidence.hooks.runs import act_at, acts_of, done_by_helm
 from seatrial.evidence.hooks.waiters import awaited_jobs
 from seatrial.evidence.moment import Moment, found, moments
-from seatrial.graph import needs_of
+from seatrial.graph import needs_of, products_of
 from seatrial.helm import hooks
 from seatrial.kinds import Need
 from seatrial.model.finding import Finding, Rule
@@ -72,10 +72,17 @@ def _waits(result: StepResult, ref: Ref) -> bool:
 def _of_needs(moment: Moment, release: Release, workload: Resource) -> Iterator[Finding]:
     """What a workload that Helm waits for uses, and only a post hook creates."""
     for need in needs_of(workload):
-        brought = release.find(need.object) if need.object in moment.ended.lacking and not need.optional else None
+        lacking = need.object in moment.ended.lacking and not need.optional
+        brought = _source_of(release, need.object) if lacking else None
         event = _post_event(brought.body, acts_of(moment)) if brought else ""
         if brought is not None and event:
             yield _deadlock(moment, workload, need, brought, event)
+
+
+def _source_of(release: Release, ref: Ref) -> Resource | None:
+    """The object in the release, or the Job of the release whose script creates it."""
+    makes = (r for r in release.resources if r.ref.kind in ("Job", "Pod") and ref in products_of(r))
+    return release.find(ref) or next(makes, None)
 
 
 def _post_event(body: Body, acts: tuple[str, ...]) -> str:
@@ -89,13 +96,14 @@ def _post_event(body: Body, acts: tuple[str, ...]) -> str:
 
 def _deadlock(moment: Moment, workload: Resource, need: Need, brought: Resource, event: str) -> Finding:
     ref, said = need.object, said_of(moment, need.object)
+    made = "" if brought.ref == ref else f"which {brought.ref} creates, "
     fluxs = failed_release(moment.ended, workload.ref)
     return found(
         RULE,
         moment,
         objects=[workload.ref, ref],
         damage="failed-deploy",
-        message=f"{ends(moment, workload.ref)}: {workload.ref} {how(need)} {ref}, a {event} hook",
+        message=f"{ends(moment, workload.ref)}: {workload.ref} {how(need)} {ref}, {made}a {event} hook",
         details=(
             f"{'By default Flux' if fluxs else 'With --wait Helm'} waits for all workloads before it runs the {event} "
             "hooks, so each of the two waits for the other.",
@@ -141,4 +149,4 @@ def _of_init_containers(moment: Moment, release: Release, workload: Resource) ->
             )
 
 
-RULE = Rule("ST219", "post-hook-wait-deadlock", check)
+RULE = Rule("ST219", "post-hook-wait-deadlock", check, before=("secret-produced-asynchronously",))

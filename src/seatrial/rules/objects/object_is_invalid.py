@@ -47,6 +47,11 @@ from seatrial.phrases.objects import BUILT_IN_GROUPS
 from seatrial.phrases.outcome import after_failure, revisions
 
 ANNOTATIONS_MAX = 262144
+NEVER_ABOUT_A_CHANGE = ("FieldValueRequired", "FieldValueNotSupported", "FieldValueDuplicate", "FieldValueTypeInvalid")
+ABOUT_A_CHANGE = re.compile(
+    r"immutable|may not change|can ?not be (changed|removed|added|decreased|unset)|updates? to|once set|after creation"
+    r"|previous|status\.|storedVersions|resourceVersion|terminating"
+)
 NAME = "metadata.name"
 NOT_IN_A_NAME = re.compile(r"[^-.]*[^-.a-z0-9][^-.]*")
 TOO_LONG = ("metadata.annotations", "FieldValueTooLong")
@@ -71,11 +76,18 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if wrong is None or ref.group not in BUILT_IN_GROUPS or event.verb == "delete":
             continue
         written = case.written(event.step, ref)
-        if written is not None and (wrong.reason == UNKNOWN_FIELD or ref not in state(rehearsal, event)):
+        if written is not None and (_is_wrong_by_itself(wrong) or ref not in state(rehearsal, event)):
             part = _bad_part(event.object.name) if wrong.field == NAME else ""
             alike.setdefault((part or ref, wrong.field), []).append(event)
     for events in alike.values():
         yield _finding(rehearsal, case, sorted(events, key=lambda event: event.object))
+
+
+def _is_wrong_by_itself(wrong: FieldCause) -> bool:
+    """Whether a new object would be rejected as well. Changes of immutable fields have rules of their own."""
+    if wrong.reason == UNKNOWN_FIELD or wrong.reason in NEVER_ABOUT_A_CHANGE:
+        return True
+    return wrong.reason == "FieldValueInvalid" and not ABOUT_A_CHANGE.search(wrong.message)
 
 
 def _bad_part(name: str) -> str:

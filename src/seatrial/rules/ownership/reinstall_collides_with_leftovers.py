@@ -9,6 +9,9 @@ object was a hook and has no annotations (`invalid ownership metadata`).
 A namespace that is still Terminating rejects new objects: `unable to create new content in namespace x because it is
 being terminated`.
 
+What the script of a hook Job created stays as well. `kubectl create` of the same object fails when the release is
+installed again.
+
 A failed install leaves its record and everything it created. The next `helm install` fails with `cannot reuse a name
 that is still in use`, although nothing runs.
 
@@ -57,6 +60,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield from _name_in_use(moment)
         elif moment.ended.action == "install" and moment.ended.outcome != "ok":
             yield from _terminating(moment)
+            yield from _left_by_scripts(moment)
 
 
 def _is_terminating(event: Event) -> bool:
@@ -149,6 +153,47 @@ def _terminating(moment: Moment) -> Iterator[Finding]:
             evidence=[deletion, *refused[:3]],
             confirm=f"kubectl get namespace {namespace} -o jsonpath='{{.status.conditions}}'",
         )
+
+
+def _left_by_scripts(moment: Moment) -> Iterator[Finding]:
+    """Objects that the script of a Job created before the uninstall, and now cannot create."""
+    refused: dict[Ref, Event] = {}
+    for event in moment.events():
+        exists = event.effect == "refused" and event.refusal is not None and event.refusal.reason == "AlreadyExists"
+        if exists and event.actor not in moment.rehearsal.actors:
+            refused.setdefault(event.object, event)
+    for ref, event in refused.items():
+        made = next((e for e in moment.rehearsal.of_object(ref) if e.effect == "created" and e.step >= 0), None)
+        if made is None or made.actor != event.actor or not _uninstalled_between(moment, made.step):
+            continue
+        job = (
+            next((r for r in moment.release.resources if _is_script_of(r.ref, event)), None) if moment.release else None
+        )
+        yield found(
+            RULE,
+            moment,
+            objects=[ref, *([job.ref] if job else [])],
+            damage="failed-deploy",
+            message=f"{job.ref if job else event.actor} cannot create {ref} on reinstall: the uninstall left it",
+            details=(
+                f'The script fails: "{event.message}"',
+                "Helm does not know what scripts create, and does not delete it with the release.",
+                "Use kubectl apply (or create --dry-run=client -o yaml | kubectl apply -f -), or delete it in a "
+                "pre-delete or post-delete hook.",
+            ),
+            places=[job.place("spec", "template", "spec", "containers")] if job else [],
+            evidence=[made, event],
+            confirm=f"kubectl get {in_kubectl(ref)}  # after helm uninstall",
+        )
+
+
+def _uninstalled_between(moment: Moment, made: int) -> bool:
+    return any(ended.action == "uninstall" for ended in moment.rehearsal.steps[made + 1 : moment.index])
+
+
+def _is_script_of(ref: Ref, event: Event) -> bool:
+    """Whether a script ran for this object: its actor is `job/NAME`."""
+    return f"{ref.kind.lower()}/{ref.name}" == event.actor
 
 
 def _deletion(moment: Moment, ref: Ref) -> Event | None:
