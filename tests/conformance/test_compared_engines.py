@@ -58,6 +58,15 @@ def test_a_delete_that_hangs_hangs_with_both(schedule: Schedule, kubectl_binary:
     assert _differences({"a/held.yaml": HELD + "---\n" + CONFIG}, trial, schedule, kubectl_binary, tmp_path) == ()
 
 
+def test_client_side_apply_is_migrated_to_server_side(schedule: Schedule, kubectl_binary: str, tmp_path: Path) -> None:
+    files = {"a/app.yaml": CONFIG, "b/app.yaml": CONFIG.replace("{color: COLOR}", "{other: '1'}")}
+    trial = "  - apply: a\n  - apply: b\n    flags: [--server-side, --force-conflicts]\n"
+    assert (
+        _differences(files, trial + "  - apply: b\n    flags: [--server-side]\n", schedule, kubectl_binary, tmp_path)
+        == ()
+    )
+
+
 def test_objects_are_deleted_by_name(schedule: Schedule, kubectl_binary: str, tmp_path: Path) -> None:
     trial = "  - apply: a\n  - delete: Deployment/default/web\n  - delete: ConfigMap/default/none\n"
     assert _differences({"a/web.yaml": WEB}, trial, schedule, kubectl_binary, tmp_path) == ()

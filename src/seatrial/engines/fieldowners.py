@@ -6,7 +6,7 @@ pulumi-kubernetes.
 
 from __future__ import annotations
 
-from seatrial.model.resource import Body
+from seatrial.model.resource import Body, dig, metadata
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """What was applied on the client's side."""
@@ -18,6 +18,13 @@ Managers = tuple[tuple[str, str], ...]
 def written_by(managers: Managers, entries: list[Body]) -> list[Body]:
     """The entries of these managers; what was written to a subresource is not moved."""
     return [entry for entry in entries if not entry.get("subresource") and _is_of(managers, entry)]
+
+
+def annotation_owners(body: Body, how: str) -> list[Body]:
+    """The entries of those who own the annotation of the last apply, by how they wrote: `Apply` or `Update`."""
+    path = ("fieldsV1", "f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
+    entries: list[Body] = metadata(body).get("managedFields") or []
+    return [entry for entry in entries if entry.get("operation") == how and dig(entry, *path) is not None]
 
 
 def moved(entries: list[Body], taken: list[Body], manager: str) -> list[Body]:

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import Asked, Settings
-from seatrial.engines.fieldowners import LAST_APPLIED, moved
-from seatrial.model.resource import Body, dig, metadata
+from seatrial.engines.fieldowners import annotation_owners, moved
+from seatrial.model.resource import Body, metadata
 
 KUBECTL = "kubectl-client-side-apply"
 DECLINED = "ClientSideApplyMigration=false"
-ANNOTATION = ("fieldsV1", "f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
 
 
 def owners_of_kubectl(live: Body | None, manager: str, asked: Asked, settings: Settings) -> Body | None:
@@ -30,7 +29,7 @@ def owners_of_client_side_apply(applied: Body, manager: str, settings: Settings)
     """kubectl's patch after the first apply: what was written by those who wrote the annotation of the last apply."""
     if not versions.has(settings.version, "kubectl moves owners"):
         return None
-    wrote = {str(e.get("manager")) for e in _entries(applied) if dig(e, *ANNOTATION) is not None}
+    wrote = {str(entry.get("manager")) for entry in annotation_owners(applied, "Update")}
     return _patch(applied, wrote, manager)
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from seatrial.engines import Ended
 from seatrial.engines.act import Manifest
-from seatrial.engines.fieldowners import LAST_APPLIED
+from seatrial.engines.fieldowners import LAST_APPLIED, annotation_owners, moved
 from seatrial.engines.kubectl.applyset import begin, finish, parent_of
 from seatrial.engines.kubectl.flags import Asked, asked, asked_to_delete
 from seatrial.engines.kubectl.prune import prune
@@ -38,6 +38,7 @@ VERSION = "1.34"
 MANAGER = "kubectl-client-side-apply"
 SERVER_SIDE = "kubectl"
 """The manager of `--server-side`."""
+LAST_APPLIED_MANAGER = "kubectl-last-applied"
 DOING = {
     "create": "error when creating",
     "merge": "error when patching",
@@ -183,7 +184,37 @@ def _applied(body: Body, namespace: str, options: Asked) -> Part[tuple[Verb, Ans
         forced = options.force and verb in ("strategic", "merge") and answer.code in (409, 422)
         return (yield from _recreated(body, namespace, options)) if forced else (verb, answer)
     command = _about(body, namespace, "apply", body, SERVER_SIDE, options.validation)
-    return "apply", (yield msgspec.structs.replace(command, force=options.force_conflicts))
+    command = msgspec.structs.replace(command, force=options.force_conflicts)
+    answer = yield command
+    if answer.message or not answer.served:
+        return "apply", answer
+    return "apply", (yield from _migrated(command, answer))
+
+
+def _migrated(command: Command, answer: Answer) -> Part[Answer]:
+    """After a first server-side apply of what was applied on the client's side: one manager for all fields.
+
+    The annotation of the last apply gets a manager of its own, the fields of client-side apply become those of
+    server-side apply, and the object is applied again, which removes what its file no longer contains. Upstream:
+    `saveLastApplyAnnotationIfNecessary` and `migrateToSSAIfNecessary` in `apply.go`. What fails is only a warning.
+    """
+    live = answer.body
+    remembered = annotations_of(live).get(LAST_APPLIED)
+    if remembered and not annotation_owners(live, "Apply"):
+        meta = {"name": name_of(live), "annotations": {LAST_APPLIED: remembered}}
+        meta |= {"namespace": command.namespace} if metadata(live).get("namespace") else {}
+        sent = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": meta}
+        saved = yield msgspec.structs.replace(command, body=sent, field_manager=LAST_APPLIED_MANAGER, force=False)
+        live = saved.body if not saved.message else live
+    taken = annotation_owners(live, "Update")
+    if not taken:
+        return msgspec.structs.replace(answer, body=live)
+    fields = {"managedFields": moved(metadata(live)["managedFields"], taken, SERVER_SIDE)}
+    patched = yield msgspec.structs.replace(command, verb="merge", body={"metadata": fields})
+    if patched.message:
+        return msgspec.structs.replace(answer, body=live)
+    again = yield command
+    return msgspec.structs.replace(answer, body=patched.body) if again.message else again
 
 
 def _recreated(body: Body, namespace: str, options: Asked) -> Part[tuple[Verb, Answer]]:
