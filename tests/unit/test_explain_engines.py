@@ -39,3 +39,13 @@ def test_versions_differ_as_in_rehearsals() -> None:
     assert rows("3.3", "Helm hooks become")["pre-delete"] == "PreDelete, when the Application is deleted"
     assert rows("2.9", "What changed between versions")["PostDelete hooks"] == "no"
     assert rows("2.10", "What changed between versions")["PostDelete hooks"] == "yes"
+
+
+def test_versions_of_helm_differ_as_in_its_table() -> None:
+    def shown(version: str) -> str:
+        return enginepage.render(found(f"helm@{version}"), Page(width=1000))
+
+    bug = "A hook that is deleted before it is created again, with --wait (Helm 4.2.1): waits until --timeout"
+    assert bug in shown("4.2.1").partition("What Helm 4.2.1 does not do")[0]
+    assert bug in shown("4.3").partition("What Helm 4.3.1 does not do")[2]
+    assert shown("3.14").startswith("Helm 3.14.4")

@@ -30,9 +30,11 @@ def _lines(topic: EngineTopic, page: Page) -> Iterator[Line]:
 
 def _section(section: Section, page: Page) -> Iterator[Line]:
     yield ()
-    end = ":" if section.rows or section.entries else "."
+    end = ":" if section.rows or section.entries or section.sentences else "."
     yield from (line(Piece(words, "strong")) for words in sentences(section.title + end, page, first="", rest=""))
     if section.rows:
         yield from table(section.rows, page, lambda cell: "", indent=INDENT)
     if section.entries:
         yield from (line(words) for words in sentences(", ".join(section.entries), page, first=INDENT, rest=INDENT))
+    for sentence in section.sentences:
+        yield from (line(words) for words in sentences(sentence, page, first=f"{INDENT}- ", rest=f"{INDENT}  "))

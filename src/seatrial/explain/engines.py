@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from seatrial.engines import engine as registry
 from seatrial.helm import argocd_hooks, hooks, kindorder
+from seatrial.helm import versions as helm_versions
 from seatrial.model.engine import EngineId, engine_id
 from seatrial.readiness import helm3, kstatus, pulumi
 from seatrial.rules import all_explained
@@ -22,11 +23,12 @@ PAGES = {"helm": "helm-3-and-4"}
 
 
 class Section(Struct, frozen=True):
-    """A table, or a list in one column."""
+    """A table, a list of names, or sentences."""
 
     title: str
     rows: tuple[tuple[str, ...], ...] = ()
     entries: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
 
 
 class EngineTopic(Struct, frozen=True, tag="engine", tag_field="topic"):
@@ -46,7 +48,8 @@ def find(name: str) -> EngineTopic | None:
     if asked.name not in registry.names():
         return None
     engine = registry.load(asked.name)
-    chosen = registry.known_version(asked, engine.versions)
+    versions = helm_versions.NEWEST if asked.name == "helm" else engine.versions
+    chosen = _chosen(asked, engine.versions)
     trial = ", ".join(
         " ".join(part for part in (step.action, step.source) if part) for step in engine.default_trial("NEW", "OLD", 0)
     )
@@ -59,11 +62,20 @@ def find(name: str) -> EngineTopic | None:
         name=asked.name,
         version=chosen.version,
         label=engine.label,
-        versions=engine.versions,
+        versions=versions,
         sections=sections,
         rules=_rules(asked.name),
         page=f"docs/{PAGES.get(asked.name, asked.name)}.md",
     )
+
+
+def _chosen(asked: EngineId, versions: tuple[str, ...]) -> EngineId:
+    """The version that is asked for. Of Helm, also those that are rehearsed with the nearest one."""
+    if asked.name != "helm":
+        return registry.known_version(asked, versions)
+    from seatrial.engines.helm.process import asked_version
+
+    return EngineId(asked.name, asked_version(asked))
 
 
 def _helm(chosen: EngineId) -> Iterator[Section]:
@@ -82,13 +94,19 @@ def _helm(chosen: EngineId) -> Iterator[Section]:
     checked, other = (helm3.CHECKED, "are ready at once") if is_3 else (kstatus.CHECKED, "by their condition Ready")
     yield Section(f"With --wait, Helm waits for these kinds; others {other}", entries=checked)
     yield Section(
-        "What differs between Helm 3 and Helm 4",
+        "Kinds that only one major version knows",
         rows=(
             ("", "only Helm 3", "only Helm 4"),
             ("listed in the order", *_differ(INSTALL_ORDER, kindorder.INSTALL_ORDER)),
             ("checked by --wait", *_differ(helm3.CHECKED, kstatus.CHECKED)),
         ),
     )
+    for does in (True, False):
+        found = [one for one in helm_versions.TABLE if (chosen.numbers in one.versions) is does]
+        title = (
+            f"What Helm {chosen.version} does and others do not" if does else f"What Helm {chosen.version} does not do"
+        )
+        yield Section(title, sentences=tuple(f"{one.about} ({one.versions}): {one.does}." for one in found))
 
 
 def _events() -> Iterator[tuple[str, str]]:
