@@ -81,6 +81,11 @@ class Recorder:
         """Remember the refusal of a read. Reads are not in the timeline."""
         self._refused_reads.append((len(self._events), refusal))
 
+    def created_since(self, start: int, actor: str) -> dict[Ref, Body]:
+        """What an actor has created since the event `start`, in order."""
+        events = (event for event in self._events[start:] if event.actor == actor and event.effect == "created")
+        return {event.object: event.after for event in events if event.after is not None}
+
     def refused_since(self, start: int, actor: str) -> tuple[tuple[Event, ...], tuple[Refusal, ...]]:
         """The writes of an actor and the reads that were refused since an event."""
         writes = (event for event in self._events[start:] if event.effect == "refused" and event.actor == actor)

@@ -88,14 +88,19 @@ def named_is(refs: Iterable[Ref]) -> str:
 
 
 def _done(moment: Moment) -> str:
-    did: dict[str, dict[Ref, None]] = {}
+    to: dict[Ref, list[str]] = {}
     for event in _first_try(moment):
         if (
             event.actor in (*moment.rehearsal.actors, "user")
             and event.effect in DID
             and not RECORD.fullmatch(event.object.name)
         ):
-            did.setdefault(DID[event.effect], {})[event.object] = None
+            to.setdefault(event.object, []).append(DID[event.effect])
+    did: dict[str, dict[Ref, None]] = {}
+    for ref, effects in to.items():
+        if (effects[0], effects[-1]) != ("created", "deleted"):  # That one is undone.
+            for effect in effects:
+                did.setdefault(effect, {})[ref] = None
     if not did:
         return ""
     changes = ", ".join(f"{verb} {named(refs)}" for verb, refs in did.items())

@@ -27,6 +27,7 @@ from seatrial.model.refusal import renumbered
 from seatrial.model.resource import Body, Ref, dig, labels_of, metadata, uid_of
 from seatrial.model.timeline import Event, Outcome, Rehearsal, Schedule, StepResult, renumbered_result
 from seatrial.plan.plan import Plan
+from seatrial.play import timed_out_hooks
 from seatrial.play.in_process import InProcess
 from seatrial.play.over_http import OverHttp
 from seatrial.play.prerequisites import HELM, assume, put_deployed
@@ -360,6 +361,8 @@ def _real_client(cluster: Cluster, engine: str, act: HelmAct | Invocation, trans
     start = cluster.recorder.count
     with ApiServer(cluster, actor=engine, client_manager=manager, transcript=transcript) as server:
         ended = run(act, OverHttp(cluster, server))
+    if isinstance(act, HelmAct):
+        timed_out_hooks.delete_hooks(cluster, act.action, engine, start, ended)
     return _with_failure(cluster, start, engine, ended)
 
 
