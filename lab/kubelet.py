@@ -44,6 +44,9 @@ class Kubelet:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kubelet", daemon=True)
         self.errors: list[str] = []
+        self.provides: tuple[Body, ...] = ()
+        """Prerequisites that come with their namespace."""
+        self._provided: set[tuple[str, int]] = set()
 
     def start(self) -> None:
         for name in NODES:
@@ -78,6 +81,7 @@ class Kubelet:
         pods = self._items("/api/v1/pods")
         self._sandbox.knows_services(self._services())
         self._cloud.act()
+        self._provide()
         alive = {uid_of(body) for body in pods}
         for uid in [uid for uid in self._pods if uid not in alive]:
             self._pods.pop(uid).end()
@@ -96,6 +100,18 @@ class Kubelet:
                     self._ran.add(uid_of(body))
                     write_ca(body, self._api, self._backends.authority.bundle)
                     make_secrets(body, self._api)
+
+    def _provide(self) -> None:
+        """Once for each namespace of this name."""
+        spaces = {name_of(body): uid_of(body) for body in self._items("/api/v1/namespaces")} if self.provides else {}
+        for number, body in enumerate(self.provides):
+            namespace = str(metadata(body).get("namespace"))
+            if namespace in spaces and (spaces[namespace], number) not in self._provided:
+                self._provided.add((spaces[namespace], number))
+                path = f"/api/v1/namespaces/{namespace}/{str(body['kind']).lower()}s"
+                if body["apiVersion"] != "v1":
+                    path = path.replace("/api/v1", f"/apis/{body['apiVersion']}")
+                self._api.post(path, body)
 
     def _remove(self, pod: Body) -> None:
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid_of(pod)}}

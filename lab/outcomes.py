@@ -78,7 +78,7 @@ def _step(number: int, one: Ran, other: Ran, *, follows: bool) -> Iterator[Diffe
             ", ".join(f"{name} {each.fates.get(name, 'as before')}" for name in names) for each in (one, other)
         )
         yield Differs(number, one.action, "fate", ours, theirs, follows)
-    if one.outcome == other.outcome == "failed" and plain(one.error) != plain(other.error):
+    if one.outcome == other.outcome == "failed" and not are_same(one.error, other.error):
         yield Differs(number, one.action, "words", one.error, other.error, follows)
 
 
@@ -91,6 +91,12 @@ GENERATED = (
     (re.compile(r"with \"python[\d.]*\""), 'with "helm"'),
     (re.compile(r"timeout=\d+s|\bafter \d+\S*s\b"), "TIMEOUT"),
 )
+
+
+def are_same(one: str, other: str) -> bool:
+    """Whether two errors are the same. Several errors of one object are listed in random order by the API server."""
+    ours, theirs = (plain(words) for words in (one, other))
+    return ours == theirs or (": [" in ours and sorted(re.findall(r"\w+", ours)) == sorted(re.findall(r"\w+", theirs)))
 
 
 def plain(words: str) -> str:

@@ -22,7 +22,7 @@ from seatrial.helm import sdk as helmsdk
 from seatrial.helm.binary import Process
 from seatrial.model.resource import Ref, metadata, name_of, ref_of, uid_of
 from seatrial.plan.plan import Plan
-from seatrial.play.rehearse import is_written
+from seatrial.play.rehearse import BETWEEN_STEPS_SECONDS, is_written
 from seatrial.text.durations import seconds_in
 
 KUBECTL_SECONDS = TIMEOUT_SECONDS
@@ -42,6 +42,8 @@ def play(plan: Plan, cluster: RealCluster) -> Iterator[Ran]:
                 raise CannotPlay("the real cluster could not be emptied for a rebuild")
             _prepare(plan, cluster, with_deployed=not index)
             before = _written(cluster)
+        elif plan.steps[index - 1].step.settle and cluster.pass_time(BETWEEN_STEPS_SECONDS):
+            before = _written(cluster)
         error = _act(planned, cluster)
         if planned.step.settle:
             cluster.settle()
@@ -54,8 +56,9 @@ def _prepare(plan: Plan, cluster: RealCluster, *, with_deployed: bool) -> None:
     """Create the prerequisites, and what Helm has deployed already."""
     for body in plan.assumed:
         namespace = str(metadata(body).get("namespace") or "")
-        if namespace in plan.created_namespaces:
-            raise CannotPlay("a prerequisite comes with a namespace that the trial creates")
+        if namespace in plan.created_namespaces and not cluster.has_namespace(namespace):
+            cluster.provide(body)
+            continue
         if error := cluster.put(body):
             raise CannotPlay(f"prerequisite {body.get('kind')}/{name_of(body)}: {error}")
     if with_deployed:
@@ -67,7 +70,8 @@ def _prepare(plan: Plan, cluster: RealCluster, *, with_deployed: bool) -> None:
 
 
 def _written(cluster: RealCluster) -> dict[Ref, str]:
-    return {ref: uid_of(body) for ref, body in cluster.objects().items() if is_written(ref, body)}
+    written = {ref: uid_of(body) for ref, body in cluster.objects().items() if is_written(ref, body)}
+    return {ref: uid for ref, uid in written.items() if ref not in cluster.provided}
 
 
 def _act(planned: PlannedStep[Any], cluster: RealCluster) -> str:
@@ -119,11 +123,14 @@ def _kubectl(action: str, act: Apply, planned: PlannedStep[Any], cluster: RealCl
     with tempfile.TemporaryDirectory(prefix="seatrial-lab-") as folder:
         config = Path(folder, "kubeconfig")
         config.write_text(cluster.kubeconfig(planned.namespace or "default"))
-        files = []
-        for number, manifest in enumerate(act.objects):
-            files.append(Path(folder, f"{number:03}.json"))
-            files[-1].write_bytes(msgspec.json.encode(manifest.body))
-        command = [binary, f"--kubeconfig={config}", action, *(f"--filename={file}" for file in files)]
+        files: dict[str, list[str]] = {}
+        for manifest in act.objects:
+            files.setdefault(manifest.file, []).append(msgspec.json.encode(manifest.body).decode())
+        for name, texts in files.items():
+            file = Path(folder, "files", name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("\n---\n".join(texts))
+        command = [binary, f"--kubeconfig={config}", action, *(f"--filename={name}" for name in files)]
         if action == "delete":
             named = [ref_of(manifest.body) for manifest in act.objects]
             words = [f"{ref.kind}.{ref.group}/{ref.name}".replace("./", "/") for ref in named]
@@ -134,6 +141,7 @@ def _kubectl(action: str, act: Apply, planned: PlannedStep[Any], cluster: RealCl
                 check=False,
                 capture_output=True,
                 text=True,
+                cwd=Path(folder, "files"),
                 env={"HOME": folder, "PATH": ""},
                 timeout=4 * KUBECTL_SECONDS,
             )

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from apiclient import Api
 from msgspec import Struct
@@ -19,14 +18,16 @@ from lab.containers import Sandbox
 from lab.kubelet import Kubelet
 from lab.webhooks import Authority, Backends
 from seatrial.engines import Stuck
+from seatrial.kinds.core.conditions import is_true
 from seatrial.model.errors import CannotContinue
-from seatrial.model.resource import Body, Ref, group_of, listed, metadata, name_of, uid_of, version_of
+from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, name_of, ref_of, uid_of, version_of
 from seatrial.sandbox import Door
 
 AGGREGATED = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
 QUIET_SECONDS = 0.8
 SETTLE_SECONDS_MAX = 12.0
 EMPTY_SECONDS_MAX = 60.0
+SERVED_SECONDS_MAX = 3.0
 HANG_SECONDS_MAX = 60.0
 """How long a Helm that does not heed its own timeout may take."""
 START_SECONDS_MAX = 60.0
@@ -58,6 +59,8 @@ class RealCluster:
         self._config = config
         self._deadline = 0.0
         self._own: set[tuple[Ref, str]] = set()
+        self.provided: set[Ref] = set()
+        """Prerequisites that come with their namespace."""
 
     def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
         """Helm's discovery cache is in a folder of the lab (KUBECACHEDIR), so the path is not needed."""
@@ -82,6 +85,21 @@ class RealCluster:
 
     def resources(self) -> list[Resource]:
         """The kinds that can be listed, in the version that the API server prefers."""
+        until = time.monotonic() + SERVED_SECONDS_MAX
+        while True:
+            found = self._discovered()
+            served = {f"{one.plural}.{one.group}" for one in found}
+            # A definition that was changed is not served for a moment.
+            if served >= self._defined() or time.monotonic() > until:
+                return found
+            time.sleep(0.2)
+
+    def _defined(self) -> set[str]:
+        """The custom kinds that are established."""
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        return {name_of(body) for body in listed(self.api.get(path).body, "items") if is_true(body, "Established")}
+
+    def _discovered(self) -> list[Resource]:
         found = []
         for root in ("/api", "/apis"):
             for group in listed(self.api.send("GET", root, accept=AGGREGATED).body, "items"):
@@ -103,7 +121,7 @@ class RealCluster:
         for resource in self.resources():
             if resource.kind in NEVER_LISTED or resource.group == "events.k8s.io":
                 continue
-            for body in listed(self.api.get(resource.path()).body, "items"):
+            for body in self._items(resource.path()):
                 of = {"apiVersion": f"{resource.group}/{resource.version}".lstrip("/"), "kind": resource.kind}
                 ref = Ref(resource.kind, str(metadata(body).get("namespace") or ""), name_of(body), resource.group)
                 found[ref] = {**of, **body}
@@ -111,6 +129,13 @@ class RealCluster:
             if "kube-aggregator.kubernetes.io/automanaged" not in (metadata(body).get("labels") or {}):
                 found[Ref("APIService", "", name_of(body), "apiregistration.k8s.io")] = body
         return found
+
+    def _items(self, path: str) -> list[Body]:
+        """A list. The storage of a definition that was changed is not ready for a moment (429)."""
+        until = time.monotonic() + SERVED_SECONDS_MAX
+        while (reply := self.api.get(path)).code != 200 and time.monotonic() < until:
+            time.sleep(0.2)
+        return listed(reply.body, "items")
 
     def find(self, body: Body) -> Resource | None:
         group, version = group_of(str(body.get("apiVersion"))), version_of(str(body.get("apiVersion")))
@@ -148,6 +173,30 @@ class RealCluster:
             elif time.monotonic() - since > QUIET_SECONDS:
                 return
 
+    def has_namespace(self, name: str) -> bool:
+        return self.api.get(f"/api/v1/namespaces/{name}").code == 200
+
+    def provide(self, body: Body) -> None:
+        """Create an object as soon as its namespace exists."""
+        self.provided.add(ref_of(body))
+        self.kubelet.provides = (*self.kubelet.provides, body)
+
+    def pass_time(self, seconds: float) -> bool:
+        """Delete finished Jobs whose TTL ends in this time, as their controller would; whether there are any."""
+        late = [
+            body
+            for body in listed(self.api.get("/apis/batch/v1/jobs").body, "items")
+            if (limit := dig(body, "spec", "ttlSecondsAfterFinished")) is not None
+            and limit <= seconds
+            and (is_true(body, "Complete") or is_true(body, "Failed"))
+        ]
+        for body in late:
+            path = f"/apis/batch/v1/namespaces/{metadata(body)['namespace']}/jobs/{name_of(body)}"
+            self.api.delete(path, {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"})
+        if late:
+            self.settle()
+        return bool(late)
+
     def forget_discovery(self) -> None:
         """Each run of Helm starts with an empty cache, as in the embedded cluster."""
         shutil.rmtree(os.environ["KUBECACHEDIR"], ignore_errors=True)
@@ -158,6 +207,7 @@ class RealCluster:
 
     def empty(self) -> bool:
         """Delete everything else; whether that worked."""
+        self.provided, self.kubelet.provides = set(), ()
         until = time.monotonic() + EMPTY_SECONDS_MAX
         while time.monotonic() < until:
             left = [(ref, body) for ref, body in self.objects().items() if (ref, uid_of(body)) not in self._own]
@@ -177,7 +227,7 @@ class RealCluster:
     def _delete(self, path: str, ref: Ref) -> None:
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
         reply = self.api.delete(path, {**options, "propagationPolicy": "Background"})
-        if dig_finalizers(reply.body) and ref.kind not in ("Namespace", "CustomResourceDefinition"):
+        if listed(reply.body, "metadata", "finalizers") and ref.kind not in ("Namespace", "CustomResourceDefinition"):
             self.api.patch(path, {"metadata": {"finalizers": None}})
 
     def _ends_a_namespace(self) -> bool:
@@ -222,10 +272,6 @@ def _await_controllers(api: Api) -> None:
         if time.monotonic() > until:
             raise TimeoutError(f"the controllers did not start within {START_SECONDS_MAX:.0f} seconds")
         time.sleep(0.2)
-
-
-def dig_finalizers(body: Any) -> list[Any]:
-    return listed(body, "metadata", "finalizers")
 
 
 def _comes_by_itself(ref: Ref) -> bool:

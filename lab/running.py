@@ -59,9 +59,10 @@ class Run(Struct, frozen=True):
 def run_all(binary: str, options: argparse.Namespace) -> Run:
     helm = f"Helm {find(binary).version} (binary)" if binary else f"Helm {helmsdk.VERSION} (library)"
     file = Path(os.environ["SEATRIAL_LAB_CACHE"]) / f"results-{helm.split()[1]}{'-binary' if binary else ''}.jsonl"
-    if not options.resume:
-        file.unlink(missing_ok=True)
     kept = [msgspec.json.decode(line, type=Played) for line in file.open()] if file.exists() else []
+    if not options.resume:
+        kept = [one for one in kept if options.only not in one.story]
+        file.write_text("".join(f"{msgspec.json.encode(one).decode()}\n" for one in kept))
     done = {one.story for one in kept}
     until = time.monotonic() + options.seconds if options.seconds else float("inf")
     wanted = [name for name in names() if options.only in name and name not in done]

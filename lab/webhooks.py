@@ -101,7 +101,9 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+    """Ends the connection after each answer: the API server would use an open one after the pod is gone."""
+
+    protocol_version = "HTTP/1.0"
 
     def do_GET(self) -> None:
         version = "/".join(self.path.strip("/").split("/")[1:3])

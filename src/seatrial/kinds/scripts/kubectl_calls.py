@@ -176,8 +176,11 @@ def _error_for(call: KubectlCall, verb: str, target: CallTarget) -> str:
 
 
 def targets_of(call: KubectlCall) -> Iterator[CallTarget]:
-    """TYPE NAME..., TYPE/NAME..., TYPE,TYPE: as kubectl parses them. Without a name, all objects."""
-    words = [word for word in call.words if not re.search(r"=|-$", word) or "/" in word]
+    """TYPE NAME..., TYPE/NAME..., TYPE,TYPE: as kubectl parses them. Without a name, all objects.
+
+    `key=value` and `key-` are no targets, also where the key or an image has a slash (GetResourcesAndPairs).
+    """
+    words = [word for word in call.words if not re.search(r"=|-$", word)]
     pairs = [word.partition("/") for word in words]
     if any(slash for _, slash, _ in pairs):
         for kind, slash, name in pairs:
