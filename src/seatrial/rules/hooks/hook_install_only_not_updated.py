@@ -30,6 +30,7 @@ If the object exists, a hook created it and Helm refuses to adopt it: upgrade on
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from seatrial.evidence.hooks.runs import Lack, lacks
 from seatrial.evidence.moment import Moment, found, moments
@@ -54,6 +55,7 @@ from seatrial.phrases.objects import consumers_sentence, in_kubectl, users_beyon
 RUN = ("Job", "Pod")
 """Kinds that are meant to run once, on install."""
 DATA = ("data", "binaryData")
+RIGHTS = ("rules", "subjects")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -103,9 +105,11 @@ def _stale(moment: Moment, resource: Resource) -> list[str]:
     return [key for key in sorted(now) if now[key] == second.get(key) != before.get(key) == live.get(key)]
 
 
-def _data(body: Body) -> dict[str, str]:
+def _data(body: Body) -> dict[str, Any]:
+    """What others read of an object: the keys of its data, or the rules of a role and the subjects of a binding."""
     whole = default_secret(body) if body.get("kind") == "Secret" else body
-    return {key: value for field in DATA for key, value in (whole.get(field) or {}).items()}
+    rights = {field: whole[field] for field in RIGHTS if whole.get(field)}
+    return rights | {key: value for field in DATA for key, value in (whole.get(field) or {}).items()}
 
 
 def _missing(moment: Moment, new: Release, resource: Resource) -> Finding:
@@ -132,6 +136,7 @@ def _missing(moment: Moment, new: Release, resource: Resource) -> Finding:
 def _outdated(moment: Moment, new: Release, resource: Resource, keys: list[str]) -> Finding:
     ref = resource.ref
     named = f"key {keys[0]}" if len(keys) == 1 else f"keys {', '.join(keys)}"
+    named = " and ".join(keys) if set(keys) <= set(RIGHTS) else named
     event = ", ".join(hooks.events_of(resource.body))
     return found(
         RULE,
