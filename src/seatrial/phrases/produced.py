@@ -23,7 +23,10 @@ from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import after_failure
 
 IMAGE = "ImageStreamTag"
-Why = Literal["producer", "operator", "trouble"]
+IN_A_CYCLE = (
+    "Nothing ends this cycle: give the store its credentials in a Secret that does not come from the store itself."
+)
+Why = Literal["producer", "operator", "cycle", "trouble"]
 
 
 class Awaited(Struct, frozen=True):
@@ -36,6 +39,8 @@ class Awaited(Struct, frozen=True):
     why: Why
     """What is missing: the source object, the operator, or something that one of them needs."""
     operator: Resource | None = None
+    store: Resource | None = None
+    """For a cycle: what the source object waits for, which waits for the product."""
 
 
 def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
@@ -70,7 +75,9 @@ def finding_about(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, in
         moment,
         objects=[one.user.ref, one.need.object],
         damage="failed-deploy",
-        message=f"{ends(moment, one.user.ref)}: {hook}{one.user.ref} {how(one.need)} {one.need.object}, "
+        message=f"{ends(moment, one.user.ref)}: {one.store.ref} and {one.producer.ref} wait for each other"
+        if one.store
+        else f"{ends(moment, one.user.ref)}: {hook}{one.user.ref} {how(one.need)} {one.need.object}, "
         "which does not exist",
         details=(
             f"{one.need.object} is {_made(one)}, {_when(one)}.",
@@ -78,7 +85,7 @@ def finding_about(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, in
             _sees(rehearsal, case, one, event),
             after_failure(moment, one.user.ref),
             _elsewhere(one, event, rehearsal.steps[one.step]),
-            instead,
+            IN_A_CYCLE if one.store else instead,
         ),
         places=[
             one.user.place(*one.need.field),
@@ -107,7 +114,17 @@ def _explained(moment: Moment, user: Resource, need: Need, producer: Resource) -
     operator = _operator(moment.case, producer)
     if operator is not None and moment.live(operator.ref) is None:
         return Awaited(moment.index, user, need, producer, "operator", operator)
+    store = _store(moment.case, producer, need.object)
+    if store is not None:
+        return Awaited(moment.index, user, need, producer, "cycle", store=store)
     return Awaited(moment.index, user, need, producer, "trouble")
+
+
+def _store(case: Case, producer: Resource, product: Ref) -> Resource | None:
+    """What the source object needs and what itself needs the product: a store whose token it is to fetch."""
+    needed = {need.object for need in needs_of(producer)}
+    found = (resource for resource in case.all_resources() if resource.ref in needed)
+    return next((one for one in found if any(need.object == product for need in needs_of(one))), None)
 
 
 def _operator(case: Case, producer: Resource) -> Resource | None:
@@ -140,13 +157,16 @@ def _when(one: Awaited) -> str:
         case "operator":
             assert one.operator is not None
             return f"once {one.operator.ref} runs, which does not exist yet"
+        case "cycle":
+            assert one.store is not None
+            return f"which reads it through {one.store.ref}, and that needs the same Secret first"
         case "trouble":
             return "which exists but produces nothing"
 
 
 def _order(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
     late = one.operator or one.producer
-    if one.why == "trouble":
+    if one.why in ("trouble", "cycle"):
         return _troubles(rehearsal, one)
     events = ", ".join(hooks.events_of(late.body))
     if not event:
@@ -185,7 +205,7 @@ def _elsewhere(one: Awaited, event: str, ended: StepResult) -> str:
     """Why the problem goes unnoticed."""
     if event == "pre-install" and hooks.runs_at(one.user.body, "upgrade"):
         return "Upgrades of an existing release work, which hides the problem."
-    if not event and one.why != "trouble":
+    if not event and one.why not in ("trouble", "cycle"):
         without = "With disableWait: true" if ended.reconciled else "Without --wait"
         return f"{without} the install succeeds: Kubernetes retries until {one.need.object} exists."
     return ""

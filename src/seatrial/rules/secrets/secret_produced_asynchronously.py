@@ -60,7 +60,9 @@ INSTEAD = (
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for one in awaited(rehearsal, case):
-        if one.need.object.kind != IMAGE and one.producer.ref.kind != CERTIFICATE:
+        if one.need.object.kind == IMAGE or one.producer.ref.kind == CERTIFICATE:
+            continue
+        if one.store is None or one.store.ref == one.user.ref:  # Others that read the Secret only wait for the cycle.
             yield finding_about(RULE, rehearsal, case, one, INSTEAD)
     for moment in moments(rehearsal, case):
         if moment.ended.action == "upgrade" and moment.ended.outcome == "ok":
