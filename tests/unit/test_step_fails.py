@@ -108,7 +108,7 @@ def test_two_reasons_in_two_schedules_are_one_certain_failure() -> None:
 def test_steps_that_fail_for_one_reason_are_one_finding() -> None:
     upgrade = _failed(FAILED_JOB.replace("failed pre-install", "pre-upgrade hooks failed"), "upgrade")
     (found,) = _findings(_trial(_failed(FAILED_JOB), upgrade, upgrade))
-    assert found.message.startswith("helm install and helm upgrade fail: Job/default/migrate not ready.")
+    assert found.message.startswith("helm install and helm upgrade fail: Job/migrate not ready.")
     assert found.details[0] == "Steps 1, 2 and 3 fail for this reason."
 
 

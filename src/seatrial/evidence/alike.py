@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from seatrial.evidence.moment import moments
 from seatrial.evidence.unserved import DEFINITION
+from seatrial.helm import hooks
 from seatrial.model.finding import Finding
 from seatrial.model.fingerprint import without_names
-from seatrial.model.release import Case
-from seatrial.model.resource import Origin, Place, Pointer, Ref, dig
+from seatrial.model.release import Case, Release
+from seatrial.model.resource import Place, Pointer, Ref, dig
 from seatrial.model.timeline import Rehearsal
 
 NAMES_MAX = 3
@@ -48,29 +49,30 @@ def _one(alike: list[Finding]) -> Finding:
 
 
 def in_newest(finding: Finding, rehearsal: Rehearsal, case: Case) -> Finding:
-    """The finding with its places in the newest revision, where that has the same object with the same field.
+    """The finding with its places in the newest revision, where that has the same field and the same hooks.
 
-    A rollback deploys the old revision on purpose.
+    A rollback deploys the old revision on purpose, and the dependencies of a program are not in its objects.
     """
-    begun = rehearsal.steps[finding.step]
+    begun, deployed = rehearsal.steps[finding.step], case.releases[finding.step]
     same = (begun.release, begun.namespace)
     later = (m for m in moments(rehearsal, case) if (m.ended.release, m.ended.namespace) == same)
     release = next((m.release for m in reversed([*later]) if m.release and m.ended.role in DEPLOYS), None)
-    if release is None or begun.role == "back" or release is case.releases[finding.step]:
+    if release is None or begun.role == "back" or release is deployed or release.program is not None:
         return finding
-    old = _written(case)
+    old = {one.origin: one for one in case.all_resources() if one.origin.number}
 
     def moved(pointer: Pointer | Place) -> Pointer | Place:
         was = old.get(pointer.origin) if isinstance(pointer, Pointer) else None
-        now = release.find(was[0]) if was is not None else None
-        if was is None or now is None or isinstance(pointer, Place) or len(release.named(was[0])) > 1:
+        now = release.find(was.ref) if was is not None else None
+        if was is None or now is None or isinstance(pointer, Place) or len(release.named(was.ref)) > 1:
             return pointer
-        unchanged = dig(was[1], *pointer.path) == dig(now.body, *pointer.path)
+        unchanged = dig(was.body, *pointer.path) == dig(now.body, *pointer.path)
         return now.place(*pointer.path) if unchanged else pointer
 
+    if deployed is not None and not finding.timeless and _hooks_of(deployed) != _hooks_of(release):
+        return finding  # A hook that was added may be the repair.
     return replace(finding, pointers=tuple(dict.fromkeys(map(moved, finding.pointers))))
 
 
-def _written(case: Case) -> dict[Origin, tuple[Ref, object]]:
-    """The object that each origin belongs to."""
-    return {one.origin: (one.ref, one.body) for one in case.all_resources() if one.origin.number}
+def _hooks_of(release: Release) -> set[Ref]:
+    return {resource.ref for resource in release.resources if hooks.is_hook(resource.body)}

@@ -16,6 +16,7 @@ from seatrial.model.finding import Certainty, Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Rehearsal
+from seatrial.phrases.headline import fit
 from seatrial.phrases.objects import authentication_error, confirm_twice, users_beyond_hooks
 
 
@@ -44,9 +45,10 @@ def rotations(
             objects=[ref],
             damage=damage,
             certainty=certainty,
-            message=f"{rotation.what}, {_outcome_of(rotated, keys, keeper, readers)}",
+            message=fit(f"{rotation.what}{_outcome_of(rotated, keys, keeper, readers)}"),
             details=(
                 rotation.why,
+                _mismatch(keeper, readers),
                 *_what_pods_do(rehearsal, case, rotated, readers),
                 _clients_rejected(keeper) if keeper and (certainty, damage) == ("will", "outage") else "",
                 *rotation.afterwards,
@@ -93,11 +95,20 @@ def _keeper_of(readers: list[Edge]) -> Resource | None:
 
 
 def _outcome_of(rotated: RotatedSecret, keys: tuple[str, ...], keeper: Resource | None, readers: list[Edge]) -> str:
-    if keeper:
-        return f"while {keeper.ref} keeps data stored with the old value"
+    """The end of the headline."""
+    if keeper is not None:
+        return f", and {keeper.ref} keeps the old one"
     if any(CERTIFICATE in rotated.content(key) for key in keys):
-        return "so clients that trust the old certificate reject the new one"
-    return _others(readers)
+        return ", which clients of the old one reject"
+    more = f" and {len(readers) - 1} more read" if len(readers) > 1 else " reads"
+    return f", which {readers[0].user.ref}{more}"
+
+
+def _mismatch(keeper: Resource | None, readers: list[Edge]) -> str:
+    if keeper is not None:
+        return f"{keeper.ref} keeps data that is stored with the old value."
+    users = ", ".join(str(edge.user.ref) for edge in readers)
+    return f"What {users} created with the old value no longer matches."
 
 
 def _severity(keeper: Resource | None, keys: tuple[str, ...], readers: list[Edge]) -> tuple[Certainty, Damage]:
@@ -113,10 +124,6 @@ def _clients_rejected(keeper: Resource) -> str:
         f"{keeper.ref} reads its password from the Secret only when its volume is empty. Clients with the new password "
         f"are rejected: {authentication_error(keeper.body)}."
     )
-
-
-def _others(readers: list[Edge]) -> str:
-    return f"so what {', '.join(str(edge.user.ref) for edge in readers)} created with the old value no longer matches"
 
 
 def _what_pods_do(rehearsal: Rehearsal, case: Case, rotated: RotatedSecret, readers: list[Edge]) -> Iterator[str]:

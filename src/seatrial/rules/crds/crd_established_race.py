@@ -44,6 +44,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.headline import fit
 from seatrial.phrases.outcome import after_failure, first_named
 
 BY_HAND = ("kubectl", "user")
@@ -99,9 +100,10 @@ def _finding(
         moment,
         objects=[*defined, *users],
         damage="failed-deploy",
-        message=f"{helm_act(moment)} resolves {first_named(users)} right after {first_named(defined)} is "
-        f"{'updated' if written_at[0].effect == 'changed' else 'created'}, and fails if the kind is not served yet",
+        message=fit(f"{helm_act(moment)} fails if {first_named(defined)} is not served yet for {first_named(users)}"),
         details=(
+            f"{moment.speaker} resolves {first_named(users)} right after the CRD is "
+            f"{'updated' if written_at[0].effect == 'changed' else 'created'}.",
             BETWEEN if written_at[0].actor in BY_HAND else _why(release, crds[0]),
             moment.says,
             after_failure(moment),

@@ -47,6 +47,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.headline import fit
 from seatrial.phrases.hooks import ends
 from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import named
@@ -107,7 +108,7 @@ def _finding(moment: Moment, job: Resource, lost: list[tuple[Resource, Event]]) 
         moment,
         objects=[job.ref, *refs],
         damage="failed-deploy",
-        message=f"{ends(moment, job.ref)}, and Helm deletes {refs[0]}{more} while {job.ref} keeps running",
+        message=fit(f"{ends(moment, job.ref)}: Helm deletes {refs[0]}{more} while {job.ref} runs"),
         details=(
             f"Deleted: {named(refs)}." if more else "",
             f"The delete policies differ: {_policies(lost[0][0])} on {refs[0]}, {_policies(job)} on the Job.",

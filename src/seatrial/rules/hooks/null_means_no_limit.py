@@ -33,11 +33,12 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import dig
 from seatrial.model.timeline import Rehearsal
+from seatrial.phrases.headline import fit
 from seatrial.phrases.objects import in_kubectl
 
 DEPLOYS = ("install", "upgrade")
 LIMITS = {
-    "ttlSecondsAfterFinished": "it stays after it completes, with its pods, until a user or the release deletes it",
+    "ttlSecondsAfterFinished": "it is not deleted after it completes",
     "activeDeadlineSeconds": "it may run forever",
 }
 """What happens without the limit."""
@@ -69,7 +70,7 @@ def _finding(moment: Moment, job: Resource, field: str) -> Finding:
         moment,
         objects=[job.ref],
         damage="nuisance",
-        message=f"{field} of {job.ref} has no value: {LIMITS[field]}",
+        message=fit(f"{field} of {job.ref} has no value: {LIMITS[field]}"),
         details=("The value renders to nothing, which YAML reads as null, and the API server drops the field.",),
         places=[job.place("spec", field)],
         evidence=[e for e in moment.events() if e.object == job.ref and e.effect == "created"][:1],

@@ -49,6 +49,7 @@ from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.timeline import Rehearsal
+from seatrial.phrases.headline import fit
 from seatrial.phrases.hooks import (
     absent,
     ends,
@@ -88,8 +89,7 @@ def _after_an_application(moment: Moment, hook: Resource) -> Iterator[Finding]:
         moment,
         objects=[hook.ref, need.object],
         damage="failed-deploy",
-        message=f"deleting the Application never ends: the PostDelete hook {hook.ref} {how(need)} {need.object}, "
-        "which is deleted with the Application",
+        message=fit(f"deleting the Application never ends: {hook.ref} {how(need)} {need.object}, deleted before it"),
         details=(
             "Argo CD runs PostDelete hooks after it has deleted every object of the Application.",
             says(moment, need.object),
@@ -110,7 +110,11 @@ def _finding(moment: Moment, lack: Lack) -> Finding:
         moment,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {absent(moment, lack)}",
+        message=fit(
+            f"{ends(moment, lack.hook.ref)}: {lack.hook.ref} {how(lack.need)} {lack.need.object}, deleted before it"
+        )
+        if deletion
+        else fit(f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {absent(moment, lack)}"),
         details=(
             "Helm runs post-delete hooks after it has deleted every regular resource." if deletion else "",
             ends_sentence(moment, lack),

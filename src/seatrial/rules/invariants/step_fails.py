@@ -50,6 +50,7 @@ from seatrial.evidence.moment import found
 from seatrial.model.finding import Damage, Finding, Invariant, Reviewed, hazard
 from seatrial.model.timeline import Event
 from seatrial.phrases.breaches import quote_of, steps_sentence
+from seatrial.phrases.headline import HEADLINE_MAX, fit_quote
 from seatrial.phrases.objects import in_kubectl
 
 FAILS: Damage = "failed-deploy"
@@ -157,7 +158,7 @@ def _message(alike: list[StepFailure]) -> str:
     """`helm install and helm upgrade fail at Job/default/migrate: Job Failed`"""
     *acts, last = dict.fromkeys(failure.moment.act for failure in alike)
     verb = ("hang" if alike[0].hung else "fail") + ("" if acts else "s")
-    return f"{' and '.join(filter(None, (', '.join(acts), last)))} {verb}{_what(alike[0])}"
+    return fit_quote(f"{' and '.join(filter(None, (', '.join(acts), last)))} {verb}", _what(alike[0]))
 
 
 def _for_two_reasons(failure: StepFailure) -> str:
@@ -185,7 +186,8 @@ def _numbers(breaches: list[Breach]) -> str:
 
 def _quoted(failure: StepFailure) -> str:
     """The whole error, where the message does not have it already."""
-    if failure.hung or failure.moment.ended.error.split() == failure.cause.split():
+    shown = len(f"{failure.moment.act} hangs{_what(failure)}") <= HEADLINE_MAX
+    if shown and (failure.hung or failure.moment.ended.error.split() == failure.cause.split()):
         return ""
     return quote_of(failure.moment)
 

@@ -44,6 +44,7 @@ from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed
 from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.headline import fit
 from seatrial.phrases.objects import confirm_twice
 
 X509 = "x509: certificate signed by unknown authority"
@@ -154,8 +155,9 @@ def _finding(moment: Moment, release: Release, event: Event, clients: list[Clien
         moment,
         objects=[ref],
         damage=damage,
-        message=f"every {'sync' if syncs else 'helm upgrade'} writes a new CA into {ref}, while {server.workload} "
-        + ("keeps running with the old certificate" if changed else "keeps its old certificate forever"),
+        message=fit(
+            f"every {'sync' if syncs else 'helm upgrade'} gives {ref} a new CA, and {server.workload} keeps the old one"
+        ),
         details=(
             _what_collides(moment.rehearsal.label, ref, server, changed),
             _refusal_sentence(clients, damage),

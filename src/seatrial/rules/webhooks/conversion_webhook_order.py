@@ -54,6 +54,7 @@ from seatrial.model.refusal import GroupVersionKind, Refusal
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.headline import fit
 from seatrial.phrases.outcome import revisions
 
 NAMES_MAX = 3
@@ -150,9 +151,9 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: Unconverted, definition: 
         moment,
         objects=[definition, *([user.ref] if user and not failed.event else ())],
         damage=_damage(gone=gone),
-        message=f"{outcome_of(moment)}: {which} must be converted, and the conversion webhook of {definition} "
-        "does not answer",
+        message=fit(f"{outcome_of(moment)}: the conversion webhook of {definition} does not answer"),
         details=(
+            f"{which} must be converted.",
             f'The API server reports: "{failed.words}"',
             _order(rehearsal, failed, definition, service, gone=gone),
             f"New custom resources are stored as {stored}; existing ones keep their version until they are written "
