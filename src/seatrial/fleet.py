@@ -109,14 +109,15 @@ def _workers(count: int) -> Iterator[ProcessPoolExecutor]:
     """A pool whose processes end at once if this one is interrupted."""
     # The Go runtime of Helm does not survive a fork.
     pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_quiet_end)
+    done = False
     try:
         yield pool
-    except BaseException:
-        for process in list(pool._processes.values()):  # There is no public way before Python 3.14.
-            process.terminate()
+        done = True
+    finally:
+        if not done:
+            for process in list(pool._processes.values()):  # There is no public way before Python 3.14.
+                process.terminate()
         pool.shutdown(wait=True, cancel_futures=True)
-        raise
-    pool.shutdown()
 
 
 def _quiet_end() -> None:

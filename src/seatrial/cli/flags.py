@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -148,7 +149,7 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
             set_literal=release.set_literal,
         ),
         release_name=release.release_name,
-        namespace=release.namespace,
+        namespace=release.namespace or _helm_namespace(),
         kube_version=release.kube_version,
         api_versions=_split(release.api_versions),
         include_crds=release.include_crds,
@@ -160,6 +161,11 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
         repos=release.repo,
         charts=release.chart,
     )
+
+
+def _helm_namespace() -> str:
+    """As a Helm plugin: the value of -n, which Helm keeps for itself and passes on as a variable."""
+    return os.environ.get("HELM_NAMESPACE", "") if os.environ.get("HELM_PLUGIN_NAME") == "seatrial" else ""
 
 
 def refuse_flags(verb: str, inputs: Iterable[str]) -> None:
