@@ -27,12 +27,13 @@ def main() -> int:
 
 
 def _answers(host: str, port: int, *, by_name: bool) -> bool:
-    labels = host.rstrip(".").split(".")
-    namespace = labels[1] if len(labels) > 1 else os.environ["LAB_NAMESPACE"]
+    labels, own = host.rstrip(".").split("."), os.environ["LAB_NAMESPACE"]
+    name = f"{labels[1] if len(labels) > 1 else own}/{labels[0]}"
     services = json.loads(Path(os.environ["LAB_SERVICES"]).read_text())
-    if f"{namespace}/{labels[0]}" not in services:
-        return False
-    numbers = [number for _, number in services[f"{namespace}/{labels[0]}"]]
+    if name not in services:
+        is_service = len(labels) == 1 or labels[1:] == [own] or labels[2:3] == ["svc"]
+        return not is_service  # A host outside of the cluster is assumed to answer.
+    numbers = [number for _, number in services[name]]
     return by_name or (bool(numbers) and port in (0, *numbers)) or 0 in numbers
 
 

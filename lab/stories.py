@@ -7,6 +7,7 @@ import hashlib
 import io
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 from story import scenes
 
-import seatrial.check
 from lab import ROOT
 from lab.webhooks import IN_STORIES
 from seatrial.cli import main
@@ -26,6 +26,7 @@ from seatrial.plan.plans import CheckOptions, plans
 
 FOLDER = ROOT / "tests" / "scenarios"
 OTHER_ENGINES = ("argocd-", "flux-", "kubectl-", "pulumi-")
+COMMANDS = ("check", "run")
 CAPTURED = "the lab has what it wanted"
 
 
@@ -72,21 +73,21 @@ def told(story: str, bundle: str, helm_binary: str = "") -> Iterator[Told]:
 def _options(arguments: tuple[str, ...]) -> CheckOptions | None:
     """The options of a command; None where it rehearses nothing."""
     caught: list[CheckOptions] = []
+    modules: list[Any] = [import_module(f"seatrial.cli.{name}") for name in COMMANDS]
+    read = modules[0].options
 
-    def catch(options: CheckOptions, *_: Any, **__: Any) -> Any:
-        caught.append(options)
+    def catch(*given: Any) -> Any:
+        caught.append(read(*given))
         raise CannotContinue(CAPTURED)
 
-    names = ("check", "run", "run_to_store")
-    before = {name: getattr(seatrial.check, name) for name in names}
     try:
-        for name in names:
-            setattr(seatrial.check, name, catch)
+        for module in modules:
+            module.options = catch
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             main(arguments)
     finally:
-        for name, function in before.items():
-            setattr(seatrial.check, name, function)
+        for module in modules:
+            module.options = read
     return caught[0] if caught else None
 
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from lab.containers import moved
 from lab.outcomes import Ran, differences, fates_between, outcome_of, plain
+from lab.stories import told
 
 from seatrial.model.resource import Ref
 
 APP, OLD, KEPT = (Ref("ConfigMap", "default", name) for name in ("app", "old", "kept"))
+
+
+def test_the_plans_of_a_story_are_found_without_running_it() -> None:
+    found = list(told("configmap-becomes-a-hook", bundle=""))
+    assert [step.step.action for step in found[0].plan.steps][:2] == ["install", "upgrade"]
 
 
 def test_the_fate_of_an_object_follows_from_its_uids() -> None:
