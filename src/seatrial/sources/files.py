@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -62,13 +63,36 @@ def reason(error: OSError) -> str:
     return words[:1].lower() + words[1:]
 
 
-def refuse_escape(path: Path, inside: Path, named: str) -> None:
-    """Refuse a link that points out of the project: a third-party chart must not read the rest of the disk."""
-    target = path.resolve()
-    if not target.is_relative_to(inside):
-        raise CannotContinue(
-            f"{named}: the symlink points to {target}, outside of {inside}; seatrial does not follow it"
-        )
+class OutsideOfInput(CannotContinue):
+    """A path of the input that leads out of the input."""
+
+
+def within(path: Path, *roots: Path, named: str = "", remedy: str = "") -> Path:
+    """A path that the input names. Refuses what is outside of all roots, and what is neither a file nor a folder.
+
+    A third-party chart must not read the rest of the disk, by `..` or by a symlink, and must not hang at a pipe.
+    """
+    named = named or shown(str(path))
+    try:
+        target = path.resolve()
+        mode = path.stat().st_mode
+    except (OSError, RuntimeError):  # It does not exist, or is a symlink in a circle.
+        target, mode = Path(os.path.realpath(path)), stat.S_IFREG
+    if not any(target.is_relative_to(root.resolve()) for root in roots):
+        link = path.is_symlink()
+        where = f"{named}: the symlink points to {target}, outside" if link else f"{named} is outside"
+        remedy = remedy or f"seatrial does not {'follow' if link else 'read'} it"
+        raise OutsideOfInput(f"{where} of {roots[0].resolve()}; {remedy}")
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise CannotContinue(f"{named}: not a regular file; seatrial does not read it")
+    return path
+
+
+def roots_of(folder: Path) -> tuple[Path, ...]:
+    """Where the files of an input may be: its project, and the current folder if that contains it but no home."""
+    project, here = project_of(folder), Path.cwd().resolve()
+    around = folder.resolve().is_relative_to(here) and not Path.home().resolve().is_relative_to(here)
+    return (project, here) if around and not here.is_relative_to(project) else (project,)
 
 
 def project_of(folder: Path) -> Path:

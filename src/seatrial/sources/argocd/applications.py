@@ -19,7 +19,7 @@ from seatrial.sources.argocd.directories import Unreadable, read_directory
 from seatrial.sources.argocd.helm import HelmSource, helm_release
 from seatrial.sources.charts.values import merge_patch
 from seatrial.sources.fetching import chart_command, get_repo
-from seatrial.sources.files import read_text
+from seatrial.sources.files import read_text, within
 from seatrial.sources.manifests import kustomize
 from seatrial.sources.manifests.kustomize_edits import edits_of
 from seatrial.sources.repos import Repos, SourceNotFound, chart_in
@@ -71,7 +71,7 @@ def render_application(application: Body, repos: Repos, *, globs: bool = True, *
 def _release(asked: HelmSource, repos: Repos) -> Release:
     root = _root(asked.source, repos)
     path = _chart_in(root, asked.source) if asked.source.get("chart") else _path_in(root, asked.source)
-    asked = replace(asked, source=_overridden(asked, path))
+    asked = replace(asked, source=_overridden(asked, path, root))
     match _kind(asked.source, path):
         case "Helm":
             return helm_release(path, root, asked)
@@ -79,16 +79,16 @@ def _release(asked: HelmSource, repos: Repos) -> Release:
             return kustomize.build(path, asked.name, asked.namespace, edits=edits_of(asked.source), root=root)
         case "Plugin":
             raise SourceNotFound("its source uses a config management plugin, which is not run")
-    return read_directory(path, asked.source.get("directory") or {}, asked.name, asked.namespace)
+    return read_directory(path, root, asked.source.get("directory") or {}, asked.name, asked.namespace)
 
 
-def _overridden(asked: HelmSource, path: Path) -> Body:
+def _overridden(asked: HelmSource, path: Path, root: Path) -> Body:
     """The source with the overrides of `.argocd-source.yaml`, then of `.argocd-source-APP.yaml`."""
     source = asked.source
     for name in (".argocd-source.yaml", f".argocd-source-{asked.name}.yaml"):
         file = path / name
         if file.is_file():
-            text = read_text(str(file), "read what overrides the source of an Application")
+            text = read_text(str(within(file, root)), "read what overrides the source of an Application")
             source = merge_patch(source, next((document.body for document in documents(text)), {}))
     kept: Body = {key: asked.source[key] for key in OWN_FIELDS if key in asked.source}
     return {**{key: value for key, value in source.items() if key not in OWN_FIELDS}, **kept}

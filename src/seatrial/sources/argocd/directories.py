@@ -16,7 +16,7 @@ import yaml
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body
-from seatrial.sources.files import read_text, shown
+from seatrial.sources.files import read_text, shown, within
 from seatrial.sources.manifests.reading import EXTENSIONS, may_hold_objects, read_manifests
 from seatrial.sources.repos import SourceNotFound
 from seatrial.text.source import Text
@@ -31,7 +31,7 @@ class Unreadable(CannotContinue):
     """A file that Argo CD cannot read, in its words."""
 
 
-def read_directory(path: Path, directory: Body, name: str, namespace: str) -> Release:
+def read_directory(path: Path, root: Path, directory: Body, name: str, namespace: str) -> Release:
     """Manifests of a folder, and of its subfolders with `recurse`."""
     files = sorted(path.rglob("*") if directory.get("recurse") else path.iterdir())
     jsonnet = next((file for file in files if file.suffix == ".jsonnet"), None)
@@ -40,7 +40,7 @@ def read_directory(path: Path, directory: Body, name: str, namespace: str) -> Re
     resources: list[Resource] = []
     for file in files:
         if file.suffix in EXTENSIONS and file.is_file() and _is_included(file.relative_to(path).as_posix(), directory):
-            resources += _resources(file, name, namespace)
+            resources += _resources(within(file, root), name, namespace)
     return Release(name, namespace, shown(str(path)), tuple(resources))
 
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, listed
 from seatrial.sources.charts.values import merged
-from seatrial.sources.files import read_text
+from seatrial.sources.files import read_text, within
 from seatrial.sources.repos import Repos, SourceNotFound
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import BrokenYaml, documents
@@ -168,7 +168,7 @@ def _files(git: Body, patterns: list[Any], ground: Ground) -> Iterator[Body]:
         if not file.is_file() or not taken or any(p.get("exclude") for p in taken):
             continue
         about = _path_parameters(git, file.parent.relative_to(root).as_posix(), file.name, ground)
-        for entry in _objects(read_text(str(file), "read the file of an ApplicationSet")):
+        for entry in _objects(read_text(str(within(file, root)), "read the file of an ApplicationSet")):
             known = {**(entry if ground.go else dict(flat(entry))), **about}
             yield {**known, **_values(git, known, ground)}
 

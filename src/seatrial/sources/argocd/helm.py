@@ -19,7 +19,7 @@ from seatrial.model.release import Release
 from seatrial.model.resource import Body
 from seatrial.sources.charts.chart import open_chart, without_schemas
 from seatrial.sources.charts.values import ValueFlags, merged, merged_values, values_in
-from seatrial.sources.files import shown
+from seatrial.sources.files import OutsideOfInput, shown, within
 from seatrial.text.source import Text
 
 NO_COMMIT = "0" * 40
@@ -78,7 +78,8 @@ def _values(helm: Body, path: Path, root: Path, asked: HelmSource) -> Body:
     set_ = {str(p.get("name")): _escaped(_substituted(str(p.get("value") or ""), asked)) for p in parameters}
     texts = {str(p.get("name")) for p in parameters if p.get("forceString")}
     files = {
-        str(p.get("name")): _resolved(str(p.get("path")), path, root, asked) for p in helm.get("fileParameters") or ()
+        str(p.get("name")): _resolved(str(p.get("path")), path, root, asked, "error resolving helm value file path")
+        for p in helm.get("fileParameters") or ()
     }
     flags = ValueFlags(
         set=tuple(f"{name}={value}" for name, value in set_.items() if name not in texts),
@@ -91,12 +92,14 @@ def _values(helm: Body, path: Path, root: Path, asked: HelmSource) -> Body:
 def _value_files(helm: Body, path: Path, root: Path, asked: HelmSource) -> Iterator[str]:
     """Each file once; a file that is also listed explicitly is left out of globs and keeps its position."""
     missing_is_well = bool(helm.get("ignoreMissingValueFiles"))
-    entries = [(str(entry), _resolved(str(entry), path, root, asked)) for entry in helm.get("valueFiles") or ()]
+    doing = "error resolving helm value files: error resolving value file path"
+    entries = [(str(entry), _resolved(str(entry), path, root, asked, doing)) for entry in helm.get("valueFiles") or ()]
     named = {file for _, file in entries if not _is_pattern(file)}
     seen: set[Path] = set()
     for entry, file in entries:
         if asked.globs and _is_pattern(file):
-            found = [match for match in _matching(file) if match not in named]
+            roots = (root, *asked.references.values())
+            found = [within(match, *roots) for match in _matching(file) if match not in named]
             if not found and not missing_is_well:
                 words = f'values file glob "{entry}" matched no files'
                 raise CannotContinue(f"error resolving helm value files: {words}")
@@ -110,13 +113,19 @@ def _value_files(helm: Body, path: Path, root: Path, asked: HelmSource) -> Itera
         seen.update(found)
 
 
-def _resolved(entry: str, path: Path, root: Path, asked: HelmSource) -> Path:
-    """A file of another source by `$ref`, of the repository, or relative to the chart."""
+def _resolved(entry: str, path: Path, root: Path, asked: HelmSource, doing: str) -> Path:
+    """A file of another source by `$ref`, of the repository, or relative to the chart; never outside of either."""
     reference, _, rest = entry.partition("/")
     if reference in asked.references:
-        return asked.references[reference] / _substituted(rest, asked)
-    name = _substituted(entry, asked)
-    return root / name.lstrip("/") if name.startswith("/") else path / name
+        root = asked.references[reference]
+        file = root / _substituted(rest, asked).lstrip("/")
+    else:
+        name = _substituted(entry, asked)
+        file = root / name.lstrip("/") if name.startswith("/") else path / name
+    try:
+        return within(file, root)
+    except OutsideOfInput:
+        raise CannotContinue(f"{doing}: file '{entry}' resolved to outside repository root") from None
 
 
 def _is_pattern(file: Path) -> bool:

@@ -26,7 +26,7 @@ from seatrial.sources.charts.files import (
 )
 from seatrial.sources.charts.lacking import LackingChart
 from seatrial.sources.charts.values import values_in
-from seatrial.sources.files import as_text, read_bytes, shown
+from seatrial.sources.files import as_text, project_of, read_bytes, shown, within
 from seatrial.text.source import Text
 
 SCHEMA_FILE = "values.schema.json"
@@ -208,7 +208,8 @@ def _cases(files: ChartFiles) -> dict[str, Text]:
     """The values files in `ci/`, which .helmignore often excludes from the chart."""
     found = {path: content for path, content in files.files.items() if _CASE.fullmatch(path)}
     if files.folder and files.tree is None:
-        paths = Path(files.folder, "ci").glob("*-values.yaml")
+        project = project_of(Path(files.folder))
+        paths = [within(path, project) for path in Path(files.folder, "ci").glob("*-values.yaml")]
         found = {f"ci/{path.name}": read_bytes(str(path), "read the values file") for path in paths}
     return {name: as_text(files.shown + name, found[name], "read the values file") for name in sorted(found)}
 

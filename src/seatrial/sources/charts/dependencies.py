@@ -17,7 +17,7 @@ from seatrial.sources.charts.files import ChartFiles, read_commit, read_folder, 
 from seatrial.sources.charts.lacking import LackingChart, Switch, exact
 from seatrial.sources.charts.values import values_in
 from seatrial.sources.charts.versions import satisfies
-from seatrial.sources.files import as_text, shown
+from seatrial.sources.files import as_text, roots_of, shown, within
 from seatrial.text.source import edited
 from seatrial.text.yamlfile import Document, parse, without_items
 
@@ -115,6 +115,9 @@ def _neighbour(chart: ChartFiles, entry: Body, index: int, trail: tuple[Path, ..
     folder = shown(str(Path(chart.folder, repository.removeprefix(_LOCAL))))
     if chart.tree is None and not Path(folder, CHART_FILE).is_file():
         return None
+    if chart.tree is None:
+        named, remedy = f"{_place(chart, index)}: the dependency {entry.get('name')}", "copy it into charts/"
+        within(Path(folder), *roots_of(Path(chart.folder)), named=named, remedy=remedy)
     if Path(folder).resolve() in trail:
         raise CannotContinue(
             f"{_place(chart, index)}: the dependency {entry.get('name')} is a cycle: it leads back to {folder}"

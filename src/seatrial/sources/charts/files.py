@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from seatrial.model.errors import CannotContinue
 from seatrial.sources import git
 from seatrial.sources.charts import helmignore
-from seatrial.sources.files import as_text, project_of, reason, refuse_escape, shown
+from seatrial.sources.files import as_text, project_of, read_bytes, reason, shown, within
 
 FILE_BYTES_MAX = 5 * 1024 * 1024
 CHART_BYTES_MAX = 100 * 1024 * 1024
@@ -51,8 +51,10 @@ def read_folder(folder: str) -> ChartFiles:
     root = Path(folder)
     prefix = "" if shown(folder) == "." else shown(folder) + "/"
     ignore = root / helmignore.FILE
-    text = as_text(prefix + helmignore.FILE, ignore.read_bytes(), "read the rules") if ignore.is_file() else None
-    reading = _Reading(prefix, helmignore.rules(text), project_of(root))
+    project, named = project_of(root), prefix + helmignore.FILE
+    rules = read_bytes(str(within(ignore, project, named=named)), "read the rules") if ignore.is_file() else None
+    text = None if rules is None else as_text(named, rules, "read the rules")
+    reading = _Reading(prefix, helmignore.rules(text), project)
     found: dict[str, bytes] = {}
     left = CHART_BYTES_MAX
     for name, path in _walk(root, "", (root.resolve(),), reading):
@@ -135,7 +137,7 @@ def _walk(folder: Path, inside: str, above: tuple[Path, ...], reading: _Reading)
         if helmignore.ignored(reading.rules, name, folder=stat.S_ISDIR(mode)):
             continue
         if path.is_symlink():
-            refuse_escape(path, reading.project, named)
+            within(path, reading.project, named=named)
         if stat.S_ISDIR(mode):
             if path.resolve() in above:
                 raise CannotContinue(f"{named}: the symlink points to a folder that contains it")

@@ -23,7 +23,7 @@ from seatrial.sources.charts.chart import ChartSource, open_chart
 from seatrial.sources.charts.rendering import render
 from seatrial.sources.charts.values import ValueFlags, merged, merged_values, values_in
 from seatrial.sources.fetching import get_chart, get_repo
-from seatrial.sources.files import STDIN, project_of, read_text, shown
+from seatrial.sources.files import STDIN, project_of, read_text, roots_of, shown, within
 from seatrial.sources.flux.envsubst import BadSubstitution, expand
 from seatrial.sources.manifests import kustomize
 from seatrial.sources.manifests.reading import EXTENSIONS, may_hold_objects, read_manifests
@@ -154,7 +154,7 @@ def values_of(release: Body, chart: ChartSource, known: FluxSources) -> tuple[Bo
     notes: list[str] = []
     namespace = str(metadata(release).get("namespace") or "default")
     for file in listed(release, "spec", "chart", "spec", "valuesFiles"):
-        path = Path(chart.path, str(file))
+        path = within(Path(chart.path, str(file)), *roots_of(Path(chart.path)), named=f"valuesFiles: {file}")
         if path.is_file():
             values = merged(values, merged_values(ValueFlags(files=(str(path),))))
     for entry in listed(release, "spec", "valuesFrom"):
@@ -305,7 +305,12 @@ def _near(path: Path) -> str:
 
 
 def tree(
-    folder: Path, name: str, namespace: str, texts: Callable[[str], str] = str, skipped: list[str] | None = None
+    folder: Path,
+    name: str,
+    namespace: str,
+    texts: Callable[[str], str] = str,
+    skipped: list[str] | None = None,
+    above: tuple[Path, ...] = (),
 ) -> Iterator[Resource]:
     """The objects of a folder: built from its kustomization, or all manifests, recursively.
 
@@ -314,11 +319,15 @@ def tree(
     if kustomize.is_kustomization(folder):
         yield from kustomize.build(folder, name, namespace, texts).resources
         return
+    above = (*above, folder.resolve())
+    roots = roots_of(above[0])
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
-            yield from tree(entry, name, namespace, texts, skipped)
+            if within(entry, *roots).resolve() in above:
+                raise CannotContinue(f"{shown(str(entry))}: the symlink points to a folder that contains it")
+            yield from tree(entry, name, namespace, texts, skipped, above)
         elif entry.suffix in EXTENSIONS and entry.is_file():
-            text = read_text(str(entry), "read the manifests")
+            text = read_text(str(within(entry, *roots)), "read the manifests")
             if skipped is not None and not may_hold_objects(text):
                 skipped.append(text.path)
                 continue

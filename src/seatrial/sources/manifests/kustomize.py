@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 
 import msgspec
 
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, Place
-from seatrial.sources.files import read_text, shown
+from seatrial.sandbox import confined
+from seatrial.sources.files import read_text, roots_of, shown
+from seatrial.sources.manifests.kustomize_bases import FILES, refuse_foreign
 from seatrial.sources.manifests.objects import defined_scopes, objects_in, resources
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import BrokenYaml, documents
 
-FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 EXTENSIONS = (".json", ".yaml", ".yml")
 TIMEOUT_SECONDS = 60
 BUILDERS = (("kustomize", "build"), ("kubectl", "kustomize"))
@@ -36,9 +38,15 @@ class FolderCopies:
             home = mkdtemp(prefix="seatrial-")
             weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
             copy = Path(home, "root")
-            shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".git"), symlinks=True)
+            shutil.copytree(folder, copy, ignore=_left_out, symlinks=True)
             self._found[folder] = copy
         return self._found[folder]
+
+
+def _left_out(folder: str, names: list[str]) -> list[str]:
+    """Pipes and devices, which cannot be copied, and .git."""
+    entries = {name: Path(folder, name) for name in names}
+    return [n for n, e in entries.items() if n == ".git" or not (e.is_symlink() or e.is_file() or e.is_dir())]
 
 
 def is_kustomization(folder: Path) -> bool:
@@ -60,7 +68,10 @@ def build(
     With `edits` it is built from an edited copy of its `root`; `copies` keeps that copy for the next build.
     """
     file = shown(str(_file(folder)))
-    output = _output(folder) if edits is None else _edited(folder, root or folder, edits, copies or FolderCopies())
+    roots = (root,) if root else roots_of(folder)
+    output = (
+        _output(folder, roots) if edits is None else _edited(folder, root or folder, edits, copies or FolderCopies())
+    )
     text = Text(file, change(output))
     try:
         found = [
@@ -84,7 +95,7 @@ def _edited(folder: Path, root: Path, edits: Callable[[Body], Body], copies: Fol
         body = next((document.body for document in documents(text) if document.body), {})
     file.write_bytes(msgspec.json.encode(edits(body)))
     try:
-        return _output(there, shown(str(folder)))
+        return _output(there, (copies.of(root.resolve()),), shown(str(folder)))
     finally:
         if before is None:
             file.unlink()
@@ -108,21 +119,32 @@ def _beneath(folder: Path, top: Path | None = None) -> list[str]:
     return found
 
 
-def _output(folder: Path, shown_as: str = "") -> str:
+def _output(folder: Path, roots: Iterable[Path], shown_as: str = "") -> str:
+    """What the tool prints. It runs without a network where the kernel allows that."""
     named = shown_as or shown(str(folder))
+    refuse_foreign(folder, roots, named)
     for program, verb in BUILDERS:
         path = shutil.which(program)
         if path is None:
             continue
-        offline = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C"}
-        command = [path, verb, str(folder)]
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_SECONDS, env=offline, check=False)
-        except subprocess.TimeoutExpired:
-            raise CannotContinue(f"{named}: {program} {verb} took longer than {TIMEOUT_SECONDS} s") from None
+        done = _run([path, verb, str(folder.absolute())], roots)
+        if done is None:
+            raise CannotContinue(f"{named}: {program} {verb} took longer than {TIMEOUT_SECONDS} s")
         if done.returncode:
             words = done.stderr.decode(errors="replace").strip().partition("\n")[0]
             raise CannotContinue(f"{named}: {program} {verb}: {words}")
         return done.stdout.decode(errors="replace")
     missing = "build the kustomization: neither kustomize nor kubectl is on the PATH"
     raise CannotContinue(f"{named}: {missing}; install one, or run: kustomize build {named} | seatrial check -")
+
+
+def _run(command: list[str], roots: Iterable[Path]) -> subprocess.CompletedProcess[bytes] | None:
+    with TemporaryDirectory(prefix="seatrial-") as home:
+        offline = {"PATH": "/usr/bin:/bin", "HOME": home, "LC_ALL": "C"}
+        sandboxed = confined(command, home=os.path.realpath(home), seen=(Path(command[0]).parent, *roots))
+        try:
+            return subprocess.run(
+                sandboxed, capture_output=True, timeout=TIMEOUT_SECONDS, env=offline, cwd="/", check=False
+            )
+        except subprocess.TimeoutExpired:
+            return None

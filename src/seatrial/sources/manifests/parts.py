@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from seatrial.sources.files import shown
-from seatrial.sources.manifests import kustomize
+from seatrial.sources.manifests import kustomize_bases
 
 GROUP = "kustomize.config.k8s.io"
 PROGRAM = "a Pulumi program"
@@ -13,7 +13,7 @@ WHOLES = {
     "Chart.yaml": "a chart",
     "Pulumi.yaml": PROGRAM,
     "Pulumi.yml": PROGRAM,
-    **dict.fromkeys(kustomize.FILES, "a kustomization"),
+    **dict.fromkeys(kustomize_bases.FILES, "a kustomization"),
 }
 LANGUAGES = (".cjs", ".js", ".mjs", ".py", ".ts")
 

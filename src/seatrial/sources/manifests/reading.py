@@ -10,7 +10,7 @@ from pathlib import Path
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release
 from seatrial.model.resource import Place, group_of
-from seatrial.sources.files import STDIN, project_of, read_text, reason, refuse_escape, shown
+from seatrial.sources.files import STDIN, project_of, read_text, reason, shown, within
 from seatrial.sources.manifests import kustomize
 from seatrial.sources.manifests.objects import Found, defined_scopes, objects_in, resources
 from seatrial.sources.manifests.parts import part_of
@@ -84,9 +84,7 @@ def _files(path: str, *, recursive: bool) -> Iterator[str]:
     for count, file in enumerate(_walk(root, recursive=recursive)):
         if count == FILES_MAX:
             raise CannotContinue(f"{shown(path)}: {_DOING}: more than {FILES_MAX} files")
-        if file.is_symlink():
-            refuse_escape(file, project, shown(str(file)))
-        yield str(file)
+        yield str(within(file, project))
 
 
 def _walk(folder: Path, *, recursive: bool) -> Iterator[Path]:

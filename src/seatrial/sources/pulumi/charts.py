@@ -19,7 +19,7 @@ from seatrial.sources.charts.conditions import generates_values
 from seatrial.sources.charts.rendering import render
 from seatrial.sources.charts.values import merged, read_values
 from seatrial.sources.fetching import get_chart
-from seatrial.sources.files import shown
+from seatrial.sources.files import shown, within
 from seatrial.sources.manifests.objects import defined_scopes, objects_in, resources
 from seatrial.sources.manifests.reading import read_manifests
 from seatrial.text.source import Text
@@ -104,11 +104,9 @@ class Charts(Struct, frozen=True):
 
     def _near(self, path: Path, remedy: str = "seatrial does not let a program read it") -> str:
         """A path that a program passes to a provider, if it is inside of the project or the current folder."""
-        real, here, home = path.resolve(), Path.cwd(), Path.home().resolve()
+        here, home = Path.cwd(), Path.home().resolve()
         around = () if home.is_relative_to(here) else (here,)
-        if not any(real.is_relative_to(one) for one in (self.root, *around)):
-            raise CannotContinue(f"{path} is outside of {self.root}; {remedy}")
-        return str(path)
+        return str(within(path, self.root, *around, named=str(path), remedy=remedy))
 
 
 def as_v3_chart(release: Release, *, crds: bool, tests: bool) -> Iterator[Resource]:
