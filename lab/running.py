@@ -54,6 +54,8 @@ class Run(Struct, frozen=True):
     """How many stories were not begun."""
     only_first: bool = False
     """Whether only the first trial of each story was played."""
+    resumed: bool = False
+    """Whether results of earlier runs were kept, perhaps of an older tree."""
 
 
 def run_all(binary: str, options: argparse.Namespace) -> Run:
@@ -82,10 +84,8 @@ def run_all(binary: str, options: argparse.Namespace) -> Run:
                 out.writelines(f"{msgspec.json.encode(one).decode()}\n" for one in played)
             kept += played
     asked = tuple(one for one in kept if options.only in one.story)
-    begun = {one.story for one in asked} | {name for name in wanted if name in tried}
-    return Run(
-        helm, asked, len([name for name in names() if options.only in name and name not in begun]), options.first
-    )
+    left = [name for name in wanted if name not in tried]
+    return Run(helm, asked, len(left), options.first, options.resume)
 
 
 class _Clusters:

@@ -34,7 +34,9 @@ def _lines(runs: list[Run]) -> Iterator[str]:
     for run in runs:
         if run.only_first or run.left:
             part = "only the first trial of each story was played" if run.only_first else "every trial was played"
-            yield f"\n{run.helm}: {part}; {run.left} stories were not reached."
+            yield f"\n{run.helm}: {part}; {run.left} stories were not reached, or have no trial for Helm."
+        if run.resumed:
+            yield f"\n{run.helm}: results of earlier runs were kept (--resume), perhaps of an older tree."
     for run in runs:
         yield from _skipped(run)
         yield from _differences(run)
