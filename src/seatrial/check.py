@@ -22,6 +22,7 @@ from seatrial.evidence.hidden import with_hidden
 from seatrial.evidence.obstacles import only_new, repairs_of, stopped
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.webhooks.gates import gates
+from seatrial.evidence.written import written
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard, worst_first
@@ -323,6 +324,7 @@ def _result(seen: list[Seen], findings: tuple[Finding, ...], line: Callable[[Pla
         notes=tuple(sorted({*(note for case in cases for note in case.notes), *not_contrasted(seen)})),
         not_rehearsed=tuple(dict.fromkeys(words for case in cases for words in case.not_rehearsed)),
         hollow=bool(cases) and all(case.hollow for case in cases),
+        written=tuple(written(seen, place_of)),
         excerpts={place: text for place in sorted(places) if (text := line(place)) is not None},
         pages={rule.name: page(rule) for rule in all_explained() if rule.name in {found.rule for found in findings}},
     )

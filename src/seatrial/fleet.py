@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.accepted.ignoring import without_ignored
 from seatrial.check import check
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.finding import worst_first
@@ -26,7 +27,14 @@ Progress = Callable[[str], None]
 
 
 def check_all(options: CheckOptions, since: str, progress: Progress) -> Result:
-    """Check the inputs; of a folder of charts, every chart; with `since`, only what changed, from its old version."""
+    """Check the inputs, without what the user ignores.
+
+    Of a folder of charts, every chart is checked; with `since`, only what changed, upgraded from its old version.
+    """
+    return without_ignored(_all(options, since, progress))
+
+
+def _all(options: CheckOptions, since: str, progress: Progress) -> Result:
     if not since and not any(map(_is_fleet, options.inputs)):
         return check(options, progress)
     if options.compare or options.consumers:
@@ -73,6 +81,8 @@ def merged(found: list[Checked]) -> Result:
         gates=tuple(one for result in results for one in result.gates),
         notes=tuple(dict.fromkeys(note for result in results for note in result.notes)),
         not_rehearsed=(*errors, *unseen),
+        pages={name: text for result in results for name, text in result.pages.items()},
+        written=tuple(one for result in results for one in result.written),
         charts=len(found),
         broken=len(errors),
         hollow=bool(results) and all(result.hollow for result in results),

@@ -66,9 +66,9 @@ def test_a_comparison_has_both_outcomes_and_the_changes() -> None:
         "now": [{"engine": "kubectl@1.34", "steps": [{"verdict": "ok"}, {"verdict": "ok"}], "stopped_by": None}],
         "findings": [
             {
-                "rule": "step-fails",
-                "code": "ST001",
-                "objects": ["ConfigMap/canal/locks"],
+                "rule": "namespace-before-content",
+                "code": "ST808",
+                "objects": ["Namespace/canal"],
                 "before": {"certainty": "will", "damage": "failed-deploy"},
                 "now": None,
             }

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.model.finding import Invariant, Rule
-from seatrial.rules import all_explained, page
+from seatrial.rules import Explained, all_explained, page
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -66,7 +65,7 @@ def test_nothing_is_left_unfinished() -> None:
 
 
 @pytest.mark.parametrize("rule", all_explained(), ids=lambda rule: rule.name)
-def test_every_rule_has_a_page_under_its_own_name(rule: Rule | Invariant) -> None:
+def test_every_rule_has_a_page_under_its_own_name(rule: Explained) -> None:
     said = page(rule).splitlines()
     assert [part for part in PAGE if part not in said] == []
 
@@ -77,7 +76,7 @@ def test_every_rule_has_a_code_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("rule", all_explained(), ids=lambda rule: rule.name)
-def test_every_rule_has_a_bad_and_a_good_scenario(rule: Rule | Invariant) -> None:
+def test_every_rule_has_a_bad_and_a_good_scenario(rule: Explained) -> None:
     twins = {twin for path in STORIES for name, twin in ABOUT.findall(path.read_text()) if name == rule.name}
     assert twins == {"bad", "good"}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 from seatrial.cli.flags import (
     DEFAULT_OUTPUT,
@@ -16,6 +17,10 @@ from seatrial.cli.flags import (
     options,
 )
 from seatrial.model.errors import CannotContinue
+
+if TYPE_CHECKING:
+    from seatrial.cli.outputs import Target
+    from seatrial.model.result import Result
 
 
 def check(
@@ -66,8 +71,6 @@ def check(
         Check a rehearsal that `seatrial run -o json` stored, without rehearsing anything. Repeatable: pass the
         ordinary, the lazy and the eager schedule of each engine.
     """
-    from msgspec.structs import replace
-
     from seatrial.cli import outputs, terminal, threshold
 
     targets = outputs.parse(output)
@@ -75,16 +78,31 @@ def check(
     if rehearsal and (inputs or compare or since or release != NO_FLAGS):
         raise CannotContinue("--rehearsal cannot be combined with an input or with flags that select what to rehearse")
     with terminal.progress_line(display) as progress:
-        from seatrial.check import check_stored
-        from seatrial.fleet import check_all
+        result = _stored(rehearsal) if rehearsal else _rehearsed(inputs, release, compare, since, progress)
+    done = threshold.ended(result, limit, zero=exit_zero)
+    outputs.write(targets, lambda target: _report(target, done, display))
+    return done.exit.code if done.exit else 0
 
-        if rehearsal:
-            result = check_stored(rehearsal)
-        else:
-            result = check_all(replace(options("check", inputs, release), compare=compare), since, progress)
+
+def _stored(files: tuple[str, ...]) -> Result:
+    from seatrial.accepted.ignoring import without_ignored
+    from seatrial.check import check_stored
+
+    return without_ignored(check_stored(files), read=lambda file: None)  # Its files may be elsewhere.
+
+
+def _rehearsed(
+    inputs: tuple[str, ...], release: ReleaseFlags, compare: str, since: str, progress: Callable[[str], None]
+) -> Result:
+    from msgspec.structs import replace
+
+    from seatrial.fleet import check_all
+
+    return check_all(replace(options("check", inputs, release), compare=compare), since, progress)
+
+
+def _report(target: Target, result: Result, display: OutputFlags) -> str:
+    from seatrial.cli import terminal
     from seatrial.report import render
 
-    ended = threshold.exit_of(result, limit, zero=exit_zero)
-    done = replace(result, exit=ended)
-    outputs.write(targets, lambda target: render(target.format, done, terminal.page(display, file=target.file)))
-    return ended.code
+    return render(target.format, result, terminal.page(display, file=target.file))

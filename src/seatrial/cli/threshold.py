@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.cli import FAILED, NOTHING
 from seatrial.model.errors import CannotContinue
@@ -33,6 +34,11 @@ def parse(text: str, *, removal: bool = False) -> Threshold:
     return Threshold(certainty, damage, removal)
 
 
+def ended(result: Result, threshold: Threshold, *, zero: bool = False) -> Result:
+    """The result with its exit code."""
+    return replace(result, exit=exit_of(result, threshold, zero=zero))
+
+
 def exit_of(result: Result, threshold: Threshold, *, zero: bool = False) -> Exit:
     """The exit code of a check and its reason; `zero` is --exit-zero."""
     if result.hollow and not result.findings:
@@ -44,6 +50,7 @@ def exit_of(result: Result, threshold: Threshold, *, zero: bool = False) -> Exit
         return Exit(0 if zero else FAILED, f"--exit-zero, but {could_not}" if zero else could_not)
     if not failing:
         found_none = "no findings in what was rehearsed" if is_partial(result) else "no findings"
+        found_none += " but ignored ones" if result.ignored else ""
         return Exit(0, f"no finding reaches {limit}" if result.findings else found_none)
     reaches = f"{counted(len(failing), 'finding reaches', 'findings reach')} {limit}"
     return Exit(0, f"--exit-zero, but {reaches}", failing) if zero else Exit(1, reaches, failing)

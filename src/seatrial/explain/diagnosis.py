@@ -12,8 +12,7 @@ from seatrial.explain.context import Context, context
 from seatrial.explain.names import names
 from seatrial.explain.pattern import FIELD, Lowered, Match, find, lowered, pattern
 from seatrial.explain.table import Cause, ErrorText, causes_of, table
-from seatrial.model.finding import Invariant, Rule
-from seatrial.rules import all_explained, page
+from seatrial.rules import Explained, all_explained, page
 
 EXCERPT_MAX = 240
 OTHERS_MAX = 3
@@ -174,7 +173,7 @@ def _likely(cause: Cause) -> LikelyCause:
     return LikelyCause(cause.text or " ".join(page(rule).partition("\n\n")[0].split()), rule.name, rule.code)
 
 
-def _rules() -> dict[str, Rule | Invariant]:
+def _rules() -> dict[str, Explained]:
     return {rule.name: rule for rule in all_explained()}
 
 

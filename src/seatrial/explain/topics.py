@@ -10,10 +10,9 @@ from seatrial.engines.engine import names as engine_names
 from seatrial.explain import enginepage, engines, kindpage, kinds
 from seatrial.explain.engines import EngineTopic
 from seatrial.explain.kinds import KindTopic
-from seatrial.model.finding import Invariant, Rule
 from seatrial.report import rulepage
 from seatrial.report.page import Page
-from seatrial.rules import all_explained, page
+from seatrial.rules import Explained, all_explained, page
 
 
 class RuleTopic(Struct, frozen=True, tag="rule", tag_field="topic"):
@@ -67,5 +66,5 @@ def render(topic: Topic, sheet: Page) -> str:
             return rulepage.render_list([(rules[one.name], one.page) for one in topic.rules], sheet)
 
 
-def _topic(rule: Rule | Invariant) -> RuleTopic:
+def _topic(rule: Explained) -> RuleTopic:
     return RuleTopic(rule.name, rule.code, page(rule))

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from seatrial.model.acceptance import Ignored, Written
 from seatrial.model.finding import Certainty, Damage, Finding
 from seatrial.model.resource import Body, Place, Ref
 from seatrial.model.timeline import Rehearsal, Schedule
@@ -259,5 +260,9 @@ class Result(Struct, frozen=True):
     """How many charts were checked, if the input is a folder of charts."""
     broken: int = 0
     """How many of them could not be checked; `not_rehearsed` has the reasons."""
+    written: tuple[Written, ...] = ()
+    """The objects of the newest revision of the input."""
+    ignored: tuple[Ignored, ...] = ()
+    """Findings that the user ignores."""
     exit: Exit | None = None
     """Set by the command line, which knows `--fail-on`."""

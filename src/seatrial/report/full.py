@@ -11,6 +11,7 @@ from seatrial.report.agreement import agreement_section
 from seatrial.report.compared import compared_section
 from seatrial.report.finding import in_brief, in_full
 from seatrial.report.gates import gates_section
+from seatrial.report.ignored import ignored_section
 from seatrial.report.not_rehearsed import not_rehearsed
 from seatrial.report.page import Line, Page, Piece, line, printed, quoted, sentences
 from seatrial.report.prerequisites import prerequisites_section
@@ -42,6 +43,7 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
     yield from _findings(result, page)
     if not page.quiet:
         yield from _nothing_found(result)
+        yield from ignored_section(result.ignored, page)
         yield from compared_section(result.comparison, page)
         yield from agreement_section(result.agreements, page)
         yield from _consumers(result.consumers, page)
@@ -124,6 +126,8 @@ def _nothing_found(result: Result) -> Iterator[Line]:
         return
     if is_partial(result):
         yield line(Piece("No findings in what was rehearsed. Not everything was: see the first line.", "doubt"))
+    elif result.ignored:
+        yield line(Piece("No findings but ignored ones (-v lists them).", "good"))
     else:
         yield line(Piece("No findings: after every step the cluster matched the release.", "good"))
     yield ()

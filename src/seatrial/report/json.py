@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from seatrial.model.acceptance import Ignored
 from seatrial.model.finding import Finding, Fix
 from seatrial.model.resource import Place, Ref
 from seatrial.model.result import Change, Comparison, Dependence, Difference, Gate, Judged, Played, Result, Standing
@@ -23,18 +24,13 @@ from seatrial.report.contract import (
     JsonEdge,
     JsonEnding,
     JsonEngineAgreement,
-    JsonEvent,
-    JsonFix,
     JsonGate,
-    JsonHazard,
     JsonJudged,
-    JsonLocation,
     JsonMoment,
     JsonOperation,
     JsonPlayed,
     JsonPrerequisite,
     JsonRequirement,
-    JsonShownBy,
     JsonStanding,
     JsonState,
     JsonStep,
@@ -42,6 +38,14 @@ from seatrial.report.contract import (
     JsonSummary,
     JsonSyncTask,
     Report,
+)
+from seatrial.report.contract_finding import (
+    JsonEvent,
+    JsonFix,
+    JsonHazard,
+    JsonIgnored,
+    JsonLocation,
+    JsonShownBy,
 )
 from seatrial.report.page import Page
 from seatrial.report.proof import Proof, proof_of
@@ -69,6 +73,7 @@ def render(result: Result, page: Page) -> str:
         comparison=_comparison(result.comparison) if result.comparison else None,
         agreements=[msgspec.convert(one, JsonEngineAgreement, from_attributes=True) for one in result.agreements],
         not_rehearsed=list(result.not_rehearsed),
+        ignored=[_ignored(one, result) for one in result.ignored],
     )
     return _written(report)
 
@@ -139,6 +144,11 @@ def _hazard(finding: Finding, proof: Proof | None) -> JsonHazard:
         after=list(finding.after),
         removal=finding.removal,
     )
+
+
+def _ignored(found: Ignored, result: Result) -> JsonIgnored:
+    finding = _hazard(found.finding, proof_of(found.finding, result))
+    return JsonIgnored(finding, found.by.source, _location(found.by.place), found.by.reason)
 
 
 def _shown_by(played: Played) -> JsonShownBy:

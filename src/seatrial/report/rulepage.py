@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from seatrial.model.acceptance import Audit
 from seatrial.model.finding import Invariant, Rule
 from seatrial.report.page import Line, Page, Piece, line, printed, sentences
 
 FENCE = "```"
+Explained = Rule | Invariant | Audit
 
 
-def render(rule: Rule | Invariant, text: str, page: Page) -> str:
+def render(rule: Explained, text: str, page: Page) -> str:
     return printed(_set(rule, text, page), page)
 
 
-def render_list(rules: Sequence[tuple[Rule | Invariant, str]], page: Page) -> str:
+def render_list(rules: Sequence[tuple[Explained, str]], page: Page) -> str:
     """Every rule with the first sentence of its page."""
     return printed((entry for rule, text in rules for entry in _entry(rule, text, page)), page)
 
 
-def _entry(rule: Rule | Invariant, text: str, page: Page) -> Iterator[Line]:
+def _entry(rule: Explained, text: str, page: Page) -> Iterator[Line]:
     yield line(rule.code, "  ", Piece(rule.name, "strong"))
     margin = " " * (len(rule.code) + 2)
     about = text.partition("\n\n")[0]
     yield from (line(words) for words in sentences(" ".join(about.split()), page, first=margin, rest=margin))
 
 
-def _set(rule: Rule | Invariant, text: str, page: Page) -> Iterator[Line]:
+def _set(rule: Explained, text: str, page: Page) -> Iterator[Line]:
     yield line(Piece(rule.name, "strong"), f" ({rule.code})")
     yield ()
     paragraph: list[str] = []

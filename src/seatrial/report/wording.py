@@ -66,6 +66,7 @@ def closing(result: Result) -> str:
         counted(len(result.played), "rehearsal"),
         *engines,
         _findings(result),
+        *([f"{len(result.ignored)} ignored"] if result.ignored else []),
     ]
     if result.prerequisites:
         parts.append(counted(len(result.prerequisites), "prerequisite"))

@@ -1,6 +1,7 @@
 """One module, one hazard: its page (the docstring), its check, its fix. Rules read timelines, cases and graphs.
 
-`invariants/` holds what is checked after the rules, because it depends on what they found.
+`invariants/` holds what is checked after the rules, because it depends on what they found; `ignoring/` what is checked
+last, because it depends on what of it is reported.
 """
 
 from __future__ import annotations
@@ -13,9 +14,14 @@ from pkgutil import walk_packages
 from types import ModuleType
 from typing import TypeVar
 
+from seatrial.model.acceptance import Audit
 from seatrial.model.finding import Invariant, Rule
 
-T = TypeVar("T", Rule, Invariant)
+T = TypeVar("T", Rule, Invariant, Audit)
+
+Explained = Rule | Invariant | Audit
+"""Everything that a finding can be named after."""
+EXPORTS = ("RULE", "INVARIANT", "AUDIT")
 
 
 @cache
@@ -30,21 +36,27 @@ def all_invariants() -> tuple[Invariant, ...]:
     return tuple(_sorted(module.INVARIANT for module in _modules().values() if hasattr(module, "INVARIANT")))
 
 
-def all_explained() -> tuple[Rule | Invariant, ...]:
+@cache
+def all_audits() -> tuple[Audit, ...]:
+    """Every audit of this folder, by code."""
+    return tuple(_sorted(module.AUDIT for module in _modules().values() if hasattr(module, "AUDIT")))
+
+
+def all_explained() -> tuple[Explained, ...]:
     """Everything that a finding can be named after, by code: each has a page."""
-    return *all_invariants(), *all_rules()
+    return *all_invariants(), *all_audits(), *all_rules()
 
 
-def page(rule: Rule | Invariant) -> str:
+def page(rule: Explained) -> str:
     """What the rule's module says of itself."""
     return getdoc(_modules()[rule.name]) or ""
 
 
 @cache
 def _modules() -> dict[str, ModuleType]:
-    """The module of each rule and invariant, by its name."""
+    """The module of each rule, invariant and audit, by its name."""
     found = (import_module(found.name) for found in walk_packages(__path__, f"{__name__}.") if not found.ispkg)
-    named = ((getattr(module, "RULE", None) or getattr(module, "INVARIANT", None), module) for module in found)
+    named = ((getattr(module, name, None), module) for module in found for name in EXPORTS)
     return {exported.name: module for exported, module in named if exported is not None}
 
 

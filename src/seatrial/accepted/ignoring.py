@@ -1,0 +1,93 @@
+"""Which findings are ignored, and which suppressions ignore nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from seatrial.accepted.comments import comments_in
+from seatrial.accepted.naming import is_known, most_like, names
+from seatrial.model.acceptance import Idle, Ignored, Suppression
+from seatrial.model.finding import Finding
+from seatrial.model.resource import Place, Ref
+from seatrial.model.result import Result
+from seatrial.rules import all_audits, page
+from seatrial.sources import line_at, text_of
+from seatrial.text.source import Text
+
+
+def without_ignored(result: Result, read: Callable[[str], Text | None] = text_of) -> Result:
+    """The result without what comments and annotations ignore, and with a finding for each that ignores nothing."""
+    given = sorted((*_comments(result, read), *_annotations(result)), key=lambda one: one.place)
+    kept: list[Finding] = []
+    ignored: list[Ignored] = []
+    used: set[Suppression] = set()
+    for finding in result.findings:
+        named = [one for one in given if _covers(one, finding)]
+        used.update(named)
+        if covering := [one for one in named if one.object is None or _is_of_all(one.object, named, finding)]:
+            ignored.append(Ignored(finding, covering[0]))
+        else:
+            kept.append(finding)
+    idle = [one for one in given if one not in used and _is_of_input(one, result)]
+    return _with(replace(result, findings=tuple(kept), ignored=tuple(ignored)), _audited(idle, result))
+
+
+def _comments(result: Result, read: Callable[[str], Text | None]) -> Iterator[Suppression]:
+    """Of the files of the input, and of those that findings point to."""
+    own = dict.fromkeys(one.file for one in result.written)
+    pointed = dict.fromkeys(place.file for finding in result.findings for place in finding.places)
+    for file in {**own, **pointed}:
+        if text := read(file):
+            yield from (replace(one, place=Place(file, one.place.line)) for one in comments_in(text))
+
+
+def _annotations(result: Result) -> Iterator[Suppression]:
+    """`rule: reason`, one on each line; several rules before the colon are separated by commas."""
+    for one in result.written:
+        for line in filter(None, map(str.strip, one.ignore.splitlines())):
+            rules, _, reason = line.partition(":")
+            for rule in filter(None, map(str.strip, rules.split(","))):
+                yield Suppression(rule, "annotation", one.place or Place(one.file, 1), reason.strip(), object=one.ref)
+
+
+def _covers(one: Suppression, finding: Finding) -> bool:
+    if not one.rule or not names(one.rule, finding):
+        return False
+    if one.source == "annotation":
+        return one.object in finding.objects
+    return any(place.file == one.place.file and place.line in one.lines for place in finding.places)
+
+
+def _is_of_all(ref: Ref, named: Sequence[Suppression], finding: Finding) -> bool:
+    """Whether all objects of this kind that a finding is about have the annotation: one of three does not count."""
+    annotated = {one.object for one in named}
+    return all(other in annotated for other in finding.objects if other.kind == ref.kind)
+
+
+def _is_of_input(one: Suppression, result: Result) -> bool:
+    """Whether it is in the newest revision of the input: only there it can be deleted."""
+    return one.source == "annotation" or any(one.place.file == other.file for other in result.written)
+
+
+def _audited(idle: Iterable[Suppression], result: Result) -> Iterator[Finding]:
+    """What audits report; the same line of a template makes many objects and is one finding."""
+    told = [Idle(one, is_known(one.rule), "" if is_known(one.rule) else most_like(one.rule)) for one in idle]
+    engines = tuple(dict.fromkeys(played.rehearsal.engine for played in result.played))
+    for audit in all_audits():
+        found = {(one.places, one.cause): one for one in reversed([*audit.check(told)])}
+        yield from (replace(one, engines=engines) for one in reversed([*found.values()]))
+
+
+def _with(result: Result, more: Iterable[Finding]) -> Result:
+    """The result with further findings, their lines and their pages."""
+    added = tuple(more)
+    lines = {place: line_at(place) for finding in added for place in finding.places}
+    pages = {audit.name: page(audit) for audit in all_audits() if audit.name in {one.rule for one in added}}
+    return replace(
+        result,
+        findings=(*result.findings, *added),
+        excerpts={**result.excerpts, **{place: text for place, text in lines.items() if text is not None}},
+        pages={**result.pages, **pages},
+    )

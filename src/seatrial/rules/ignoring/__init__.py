@@ -1,0 +1,1 @@
+"""ST006: what the user wrote for seatrial itself."""
