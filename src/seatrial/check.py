@@ -325,6 +325,7 @@ def _result(seen: list[Seen], findings: tuple[Finding, ...], line: Callable[[Pla
         not_rehearsed=tuple(dict.fromkeys(words for case in cases for words in case.not_rehearsed)),
         hollow=bool(cases) and all(case.hollow for case in cases),
         written=tuple(written(seen, place_of)),
+        sources={ref: place_of(resource.place()) for ref, resource in resources.items()},
         excerpts={place: text for place in sorted(places) if (text := line(place)) is not None},
         pages={rule.name: page(rule) for rule in all_explained() if rule.name in {found.rule for found in findings}},
     )

@@ -77,6 +77,7 @@ def merged(found: list[Checked]) -> Result:
         objects=sum(result.objects for result in results),
         files=sum(result.files for result in results),
         excerpts={place: text for result in results for place, text in result.excerpts.items()},
+        sources={ref: place for result in results for ref, place in result.sources.items()},
         differences=tuple(one for result in named for one in result.differences),
         gates=tuple(one for result in results for one in result.gates),
         notes=tuple(dict.fromkeys(note for result in results for note in result.notes)),

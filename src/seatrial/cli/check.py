@@ -52,8 +52,8 @@ def check(
     Parameters
     ----------
     output
-        Format of the report: full, concise, json, sarif, junit, github or markdown (default: full). With =FILE it is
-        written to a file, beside the report on standard output. Repeatable.
+        Format of the report: full, concise, json, sarif, junit, github, markdown or html (default: full). With =FILE
+        it is written to a file, beside the report on standard output. Repeatable.
     fail_on
         Least severe finding that exits 1: a certainty (will, likely, may), a damage level (data-loss, outage,
         failed-deploy, nuisance), or both, as in may:outage (default: likely:failed-deploy).

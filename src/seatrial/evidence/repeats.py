@@ -41,7 +41,7 @@ class Change(Struct, frozen=True):
         """The fields that changed; empty if the object was created or deleted."""
         if self.before is None or self.after is None:
             return ()
-        return tuple(_changed(_content(self.before), _content(self.after)))[:FIELDS_MAX]
+        return tuple(changed(_content(self.before), _content(self.after)))[:FIELDS_MAX]
 
 
 def changes(rehearsal: Rehearsal, case: Case) -> Iterator[Change]:
@@ -106,14 +106,15 @@ def _content(body: Body | None) -> Body | None:
     return {**rest, "metadata": {"labels": labels_of(body), "annotations": marks}}
 
 
-def _changed(before: object, after: object, at: Path = ()) -> Iterator[Path]:
+def changed(before: object, after: object, at: Path = ()) -> Iterator[Path]:
+    """The paths at which two values differ."""
     if before == after:
         return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}):
-            yield from _changed(before.get(key), after.get(key), (*at, key))
+            yield from changed(before.get(key), after.get(key), (*at, key))
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for index, pair in enumerate(zip(before, after, strict=True)):
-            yield from _changed(*pair, (*at, index))
+            yield from changed(*pair, (*at, index))
     else:
         yield at

@@ -235,6 +235,8 @@ class Result(Struct, frozen=True):
     files: int = 0
     excerpts: dict[Place, str] = {}
     """The source line at each place that a finding names, if it could be read."""
+    sources: dict[Ref, Place] = {}
+    """Where each object of the releases is written; of several revisions, in the last one."""
     pages: dict[str, str] = {}
     """The page of each rule that found something, by its name."""
     differences: tuple[Difference, ...] = ()

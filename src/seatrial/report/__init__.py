@@ -8,7 +8,7 @@ from typing import Literal, cast, get_args
 from seatrial.model.result import Result
 from seatrial.report.page import Page
 
-Output = Literal["full", "concise", "json", "sarif", "junit", "github", "markdown"]
+Output = Literal["full", "concise", "json", "sarif", "junit", "github", "markdown", "html"]
 FORMATS: tuple[Output, ...] = get_args(Output)
 """Each is the name of its module."""
 
