@@ -1,6 +1,6 @@
 # Needs Python 3.11 or later with venv, make, git and a package index. Everything else is set up in .venv.
 
-.PHONY: demo test node lint format bench lab clean
+.PHONY: demo test node lint format bench lab docs clean
 
 # A name on the PATH may be a stub of a version manager, so each candidate must prove that it runs and is new enough.
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -47,6 +47,13 @@ bench: $(DEVELOPS)
 # user's cache (about an hour the first time on a small machine), and kubectl.
 lab: $(DEVELOPS)
 	@PYTHONPATH=tests/conformance:tests/scenarios $(BIN)/python -m lab $(ARGS)
+
+# The site, in build/site: the pages of docs/ and one for each rule.
+docs: $(DEVELOPS)
+	@$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/python docs/site/pages.py build/docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning -c docs/site build/docs build/site
+	@echo "build/site/index.html"
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -29,6 +29,7 @@ from seatrial.rules import all_rules
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+FRONT_PAGES = (README, ROOT / "docs" / "index.md")
 NEEDS_NODE = "<!-- needs: node -->"
 NEEDS_KUSTOMIZE = "<!-- needs: kustomize -->"
 NEEDS_KUBECTL = "<!-- needs: kubectl -->"
@@ -45,13 +46,14 @@ def test_story(path: Path, stage: Stage, update: bool, request: pytest.FixtureRe
     _hold(path, stage, update)
 
 
-def test_readme_shows_real_output(stage: Stage, update: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("path", FRONT_PAGES, ids=lambda path: path.stem)
+def test_front_pages_show_real_output(path: Path, stage: Stage, update: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     stage.exact = True
-    _hold(README, stage, update)
+    _hold(path, stage, update)
 
 
-@pytest.mark.parametrize("path", [*STORIES, README], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*STORIES, *FRONT_PAGES], ids=lambda path: path.stem)
 def test_every_command_states_its_exit_code(path: Path) -> None:
     stated = [scene.console.attributes.get("exit", "") for scene in scenes(path.read_text())]
     assert [code for code in stated if code not in ("0", "1", "2", "3")] == []
