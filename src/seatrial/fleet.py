@@ -13,7 +13,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.accepted.ignoring import without_ignored
+from seatrial.accepted.ignoring import reported
+from seatrial.accepted.policy import EVERYTHING, Policy
 from seatrial.check import check
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.finding import worst_first
@@ -26,12 +27,12 @@ from seatrial.sources.files import shown
 Progress = Callable[[str], None]
 
 
-def check_all(options: CheckOptions, since: str, progress: Progress) -> Result:
-    """Check the inputs, without what the user ignores.
+def check_all(options: CheckOptions, since: str, progress: Progress, policy: Policy = EVERYTHING) -> Result:
+    """Check the inputs, and report what `policy` wants, without what the user ignores.
 
     Of a folder of charts, every chart is checked; with `since`, only what changed, upgraded from its old version.
     """
-    return without_ignored(_all(options, since, progress))
+    return reported(_all(options, since, progress), policy)
 
 
 def _all(options: CheckOptions, since: str, progress: Progress) -> Result:

@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 from rehearsed import CLEAN, FINDING, RESULT
 
-from seatrial.cli.threshold import Threshold, exit_of, parse
+from seatrial.accepted.limit import Limit
+from seatrial.cli.threshold import exit_of, parse
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Certainty, Damage
 from seatrial.model.result import Exit
@@ -13,14 +14,14 @@ from seatrial.model.result import Exit
 @pytest.mark.parametrize(
     ("text", "threshold"),
     [
-        ("", Threshold("likely", "failed-deploy")),
-        ("may", Threshold("may", "failed-deploy")),
-        ("outage", Threshold("likely", "outage")),
-        ("will:nuisance", Threshold("will", "nuisance")),
-        ("data-loss:may", Threshold("may", "data-loss")),
+        ("", Limit("likely", "failed-deploy")),
+        ("may", Limit("may", "failed-deploy")),
+        ("outage", Limit("likely", "outage")),
+        ("will:nuisance", Limit("will", "nuisance")),
+        ("data-loss:may", Limit("may", "data-loss")),
     ],
 )
-def test_the_threshold_takes_a_certainty_a_damage_or_both(text: str, threshold: Threshold) -> None:
+def test_the_threshold_takes_a_certainty_a_damage_or_both(text: str, threshold: Limit) -> None:
     assert parse(text) == threshold
 
 
@@ -76,7 +77,7 @@ def test_what_a_removal_does_by_design_fails_only_on_request() -> None:
 
 
 def test_no_findings_and_all_steps_ok_does_not_fail() -> None:
-    assert exit_of(CLEAN, Threshold()) == Exit(0, "no findings")
+    assert exit_of(CLEAN, Limit()) == Exit(0, "no findings")
 
 
 def test_the_reason_names_the_threshold() -> None:

@@ -5,8 +5,9 @@ from msgspec.structs import replace
 from rehearsed import FINDING, RESULT
 
 from seatrial.accepted.comments import comments_in
-from seatrial.accepted.ignoring import without_ignored
+from seatrial.accepted.ignoring import reported
 from seatrial.accepted.naming import is_known, most_like, names
+from seatrial.accepted.policy import EVERYTHING
 from seatrial.model.acceptance import Written
 from seatrial.model.resource import Place, Ref
 from seatrial.text.source import Text
@@ -58,13 +59,15 @@ def test_rules_are_named_by_name_code_or_the_beginning_of_a_code() -> None:
 
 def test_a_comment_on_the_line_of_a_finding_ignores_it() -> None:
     text = "\n" * (LINE - 1) + f"kind: ConfigMap # seatrial: ignore[{FINDING.rule}] known"
-    seen = without_ignored(replace(RESULT, findings=(FINDING,)), lambda file: Text(file, text))
+    seen = reported(replace(RESULT, findings=(FINDING,)), EVERYTHING, lambda file: Text(file, text))
     assert seen.findings == ()
     assert [(one.finding, one.by.reason) for one in seen.ignored] == [(FINDING, "known")]
 
 
 def test_a_comment_in_a_file_of_the_old_revision_is_not_called_unused() -> None:
-    seen = without_ignored(replace(RESULT, findings=(FINDING,)), lambda file: Text(file, "# seatrial: ignore[ST001]"))
+    seen = reported(
+        replace(RESULT, findings=(FINDING,)), EVERYTHING, lambda file: Text(file, "# seatrial: ignore[ST001]")
+    )
     assert seen.findings == (FINDING,)
 
 
@@ -74,7 +77,7 @@ def test_an_annotation_on_one_of_several_objects_does_not_hide_the_others() -> N
     ignore, place = f"{FINDING.rule}: known", Place(FILE, 3)
 
     def left(*written: Written) -> int:
-        return len(without_ignored(replace(RESULT, findings=(both,), written=written), lambda file: None).findings)
+        return len(reported(replace(RESULT, findings=(both,), written=written), EVERYTHING, lambda file: None).findings)
 
     assert left(Written(one, FILE, ignore, place)) == 1
     assert left(Written(one, FILE, ignore, place), Written(other, FILE, ignore, place)) == 0
@@ -83,7 +86,7 @@ def test_an_annotation_on_one_of_several_objects_does_not_hide_the_others() -> N
 def test_an_annotation_that_a_template_gives_to_many_objects_is_reported_once() -> None:
     place = Place(FILE, 3)
     written = [Written(Ref("Job", "default", name), FILE, "ST001: known", place) for name in "abc"]
-    seen = without_ignored(replace(RESULT, findings=(), written=tuple(written)), lambda file: None)
+    seen = reported(replace(RESULT, findings=(), written=tuple(written)), EVERYTHING, lambda file: None)
     assert [finding.message for finding in seen.findings] == [
         "Job/default/a ignores ST001, which finds nothing there",
     ]

@@ -1,25 +1,51 @@
-"""Which findings are ignored, and which suppressions ignore nothing."""
+"""Which findings are reported, which are ignored, and which suppressions ignore nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from seatrial.accepted.comments import comments_in
 from seatrial.accepted.naming import is_known, most_like, names
+from seatrial.accepted.policy import Policy
 from seatrial.model.acceptance import Idle, Ignored, Suppression
 from seatrial.model.finding import Finding
 from seatrial.model.resource import Place, Ref
-from seatrial.model.result import Result
+from seatrial.model.result import Comparison, Result
 from seatrial.rules import all_audits, page
 from seatrial.sources import line_at, text_of
 from seatrial.text.source import Text
 
+Read = Callable[[str], Text | None]
 
-def without_ignored(result: Result, read: Callable[[str], Text | None] = text_of) -> Result:
-    """The result without what comments and annotations ignore, and with a finding for each that ignores nothing."""
-    given = sorted((*_comments(result, read), *_annotations(result)), key=lambda one: one.place)
+
+def reported(result: Result, policy: Policy, read: Read = text_of) -> Result:
+    """The result without the findings that the user does not want, and with one for each suppression without effect."""
+    selected = tuple(finding for finding in result.findings if policy.reports(finding))
+    left = replace(
+        result,
+        findings=selected,
+        not_selected=len(result.findings) - len(selected),
+        configuration=policy.file,
+        comparison=_compared(result, policy),
+    )
+    return _without_ignored(left, policy, read)
+
+
+def _compared(result: Result, policy: Policy) -> Comparison | None:
+    """The comparison without what is not selected."""
+    if result.comparison is None:
+        return None
+    changes = (one for one in result.comparison.changes if policy.reports_rule(one.rule, one.code))
+    return replace(result.comparison, changes=tuple(changes))
+
+
+def _without_ignored(result: Result, policy: Policy, read: Read) -> Result:
+    written = sorted((*_comments(result, read), *_annotations(result)), key=lambda one: one.place)
+    given = [*written, *policy.entries]
     kept: list[Finding] = []
     ignored: list[Ignored] = []
     used: set[Suppression] = set()
@@ -31,10 +57,11 @@ def without_ignored(result: Result, read: Callable[[str], Text | None] = text_of
         else:
             kept.append(finding)
     idle = [one for one in given if one not in used and _is_of_input(one, result)]
-    return _with(replace(result, findings=tuple(kept), ignored=tuple(ignored)), _audited(idle, result))
+    found = filter(policy.reports, _audited((one for one in idle if policy.may_report(one.rule)), result))
+    return _with(replace(result, findings=tuple(kept), ignored=tuple(ignored)), found)
 
 
-def _comments(result: Result, read: Callable[[str], Text | None]) -> Iterator[Suppression]:
+def _comments(result: Result, read: Read) -> Iterator[Suppression]:
     """Of the files of the input, and of those that findings point to."""
     own = dict.fromkeys(one.file for one in result.written)
     pointed = dict.fromkeys(place.file for finding in result.findings for place in finding.places)
@@ -55,9 +82,25 @@ def _annotations(result: Result) -> Iterator[Suppression]:
 def _covers(one: Suppression, finding: Finding) -> bool:
     if not one.rule or not names(one.rule, finding):
         return False
-    if one.source == "annotation":
-        return one.object in finding.objects
-    return any(place.file == one.place.file and place.line in one.lines for place in finding.places)
+    match one.source:
+        case "comment":
+            return any(place.file == one.place.file and place.line in one.lines for place in finding.places)
+        case "annotation":
+            return one.object in finding.objects
+        case "entry":
+            in_file = not one.path or any(_is_in(place.file, one.path) for place in finding.places)
+            return in_file and (not one.objects or _is_about(finding, one.objects))
+
+
+def _is_in(file: str, path: str) -> bool:
+    return fnmatchcase(str(Path(file).resolve()), path)
+
+
+def _is_about(finding: Finding, objects: str) -> bool:
+    """Whether all objects of some kind that a finding is about match."""
+    kinds = {ref.kind for ref in finding.objects if fnmatchcase(str(ref), objects)}
+    others = {ref.kind for ref in finding.objects if not fnmatchcase(str(ref), objects)}
+    return bool(kinds - others)
 
 
 def _is_of_all(ref: Ref, named: Sequence[Suppression], finding: Finding) -> bool:
@@ -67,8 +110,21 @@ def _is_of_all(ref: Ref, named: Sequence[Suppression], finding: Finding) -> bool
 
 
 def _is_of_input(one: Suppression, result: Result) -> bool:
-    """Whether it is in the newest revision of the input: only there it can be deleted."""
-    return one.source == "annotation" or any(one.place.file == other.file for other in result.written)
+    """Whether it is about the newest revision of the input: an old one cannot be changed, and the rest is not checked.
+
+    An entry for a rule is about every input that the file is for.
+    """
+    match one.source:
+        case "comment":
+            return any(one.place.file == other.file for other in result.written)
+        case "annotation":
+            return True
+        case "entry":
+            return bool(one.path or one.objects) and any(
+                (not one.path or _is_in(other.file, one.path))
+                and (not one.objects or fnmatchcase(str(other.ref), one.objects))
+                for other in result.written
+            )
 
 
 def _audited(idle: Iterable[Suppression], result: Result) -> Iterator[Finding]:

@@ -13,11 +13,15 @@ _CODE = re.compile(r"ST\d{0,3}", re.IGNORECASE)
 
 def names(given: str, finding: Finding) -> bool:
     """Whether `given` names the rule of a finding: `object-lost`, `ST002`, `ST0`."""
-    return given.lower() == finding.rule or _begins(given, finding.code)
+    return is_name(given, finding.rule, finding.code)
+
+
+def is_name(given: str, rule: str, code: str) -> bool:
+    return given.lower() == rule or (bool(_CODE.fullmatch(given)) and code.startswith(given.upper()))
 
 
 def is_known(given: str) -> bool:
-    return any(given.lower() == rule.name or _begins(given, rule.code) for rule in all_explained())
+    return any(is_name(given, rule.name, rule.code) for rule in all_explained())
 
 
 def most_like(given: str) -> str:
@@ -32,7 +36,3 @@ def refusal(given: str) -> str:
     meant = most_like(given)
     hint = f"did you mean {meant}?" if meant else "seatrial explain lists all rules"
     return f"{given!r} is not a rule; {hint}"
-
-
-def _begins(given: str, code: str) -> bool:
-    return bool(_CODE.fullmatch(given)) and code.startswith(given.upper())

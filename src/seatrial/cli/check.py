@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from seatrial.cli.flags import (
+    ALL_FINDINGS,
     DEFAULT_OUTPUT,
     NO_FLAGS,
     OUTPUT,
     REHEARSAL,
+    FindingFlags,
     Inputs,
     OutputFlags,
     ReleaseFlags,
     flag,
     options,
+    refuse_flags,
+    split,
 )
 from seatrial.model.errors import CannotContinue
 
 if TYPE_CHECKING:
+    from seatrial.accepted.policy import Policy
     from seatrial.cli.outputs import Target
     from seatrial.model.result import Result
 
@@ -27,9 +31,7 @@ def check(
     *inputs: Inputs,
     release: ReleaseFlags = NO_FLAGS,
     output: Annotated[tuple[str, ...], flag("--output", "-o", group=OUTPUT, value="FORMAT[=FILE]")] = (),
-    fail_on: Annotated[str, flag("--fail-on", group=OUTPUT, value="WHAT")] = "",
-    fail_on_removal: Annotated[bool, flag("--fail-on-removal", group=OUTPUT)] = False,
-    exit_zero: Annotated[bool, flag("--exit-zero", group=OUTPUT)] = False,
+    findings: FindingFlags = ALL_FINDINGS,
     compare: Annotated[str, flag("--compare", group=REHEARSAL, value="OLD")] = "",
     since: Annotated[str, flag("--since", group=REHEARSAL, value="REF")] = "",
     rehearsal: Annotated[tuple[str, ...], flag("--rehearsal", group=REHEARSAL, value="FILE")] = (),
@@ -46,6 +48,8 @@ def check(
     does not render, a missing tool), 3 nothing could be rehearsed. The first lines of the report list what was not
     rehearsed. A step that fails or hangs is always a finding: step-fails (ST001) if no rule explains it.
 
+    seatrial.yaml, beside the input or above it, sets defaults for some of the flags.
+
     Certainty: will happens on every cluster, likely on an ordinary one (pods, volumes and operators take seconds, the
     control plane takes milliseconds), may only on a very slow or a very fast one, or if a fact is not known.
 
@@ -54,13 +58,6 @@ def check(
     output
         Format of the report: full, concise, json, sarif, junit, github, markdown or html (default: full). With =FILE
         it is written to a file, beside the report on standard output. Repeatable.
-    fail_on
-        Least severe finding that exits 1: a certainty (will, likely, may), a damage level (data-loss, outage,
-        failed-deploy, nuisance), or both, as in may:outage (default: likely:failed-deploy).
-    fail_on_removal
-        Also exit 1 for what uninstall, delete or destroy does by design: data that it deletes, objects that it leaves.
-    exit_zero
-        Exit 0 whatever is found.
     compare
         Rehearse OLD (same kind of input, or git:REF) with the same trial, and report which findings and dependencies
         are gone, new and unchanged.
@@ -71,34 +68,52 @@ def check(
         Check a rehearsal that `seatrial run -o json` stored, without rehearsing anything. Repeatable: pass the
         ordinary, the lazy and the eager schedule of each engine.
     """
-    from seatrial.cli import outputs, terminal, threshold
+    from seatrial.cli import outputs
 
     targets = outputs.parse(output)
-    limit = threshold.parse(fail_on, removal=fail_on_removal)
     if rehearsal and (inputs or compare or since or release != NO_FLAGS):
         raise CannotContinue("--rehearsal cannot be combined with an input or with flags that select what to rehearse")
-    with terminal.progress_line(display) as progress:
-        result = _stored(rehearsal) if rehearsal else _rehearsed(inputs, release, compare, since, progress)
-    done = threshold.ended(result, limit, zero=exit_zero)
+    refuse_flags("check", inputs)
+    done = _checked(inputs, release, findings, Other(compare, since, rehearsal), display)
     outputs.write(targets, lambda target: _report(target, done, display))
     return done.exit.code if done.exit else 0
 
 
-def _stored(files: tuple[str, ...]) -> Result:
-    from seatrial.accepted.ignoring import without_ignored
-    from seatrial.check import check_stored
+class Other(NamedTuple):
+    """What to rehearse beside the inputs, or instead of them."""
 
-    return without_ignored(check_stored(files), read=lambda file: None)  # Its files may be elsewhere.
+    compare: str
+    since: str
+    rehearsal: tuple[str, ...]
 
 
-def _rehearsed(
-    inputs: tuple[str, ...], release: ReleaseFlags, compare: str, since: str, progress: Callable[[str], None]
+def _checked(
+    inputs: tuple[str, ...], release: ReleaseFlags, findings: FindingFlags, other: Other, display: OutputFlags
 ) -> Result:
     from msgspec.structs import replace
 
+    from seatrial.accepted.policy import policy_of, with_configuration
+    from seatrial.cli import terminal, threshold
     from seatrial.fleet import check_all
+    from seatrial.sources.configuration import NONE, configuration_of
 
-    return check_all(replace(options("check", inputs, release), compare=compare), since, progress)
+    configured = NONE if other.rehearsal else configuration_of(inputs)
+    limit = threshold.limit_of(findings, configured)
+    policy = policy_of(split(findings.select), split(findings.ignore), configured)
+    with terminal.progress_line(display) as progress:
+        if other.rehearsal:
+            result = _stored(other.rehearsal, policy)
+        else:
+            given = replace(options("check", inputs, release), compare=other.compare)
+            result = check_all(with_configuration(given, configured), other.since, progress, policy)
+    return threshold.ended(result, limit, zero=findings.exit_zero)
+
+
+def _stored(files: tuple[str, ...], policy: Policy) -> Result:
+    from seatrial.accepted.ignoring import reported
+    from seatrial.check import check_stored
+
+    return reported(check_stored(files), policy, read=lambda file: None)  # Its files may be elsewhere.
 
 
 def _report(target: Target, result: Result, display: OutputFlags) -> str:

@@ -20,7 +20,8 @@ Color = Literal["auto", "always", "never"]
 
 VALUES = Group("Values (same flags as helm)", sort_key=2)
 REHEARSAL = Group("What to rehearse", sort_key=1)
-OUTPUT = Group("Output", sort_key=3)
+FINDINGS = Group("Findings", sort_key=3)
+OUTPUT = Group("Output", sort_key=4)
 
 INPUTS = (
     "Charts (folders or .tgz), manifests (files or folders; kustomizations; Flux or Argo CD resources), Pulumi "
@@ -119,7 +120,27 @@ class OutputFlags:
     color: ColorFlag = "auto"
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class FindingFlags:
+    """Which findings are reported, and which fail the check."""
+
+    fail_on: Annotated[str, flag("--fail-on", group=FINDINGS, value="WHAT")] = ""
+    """Least severe finding that exits 1: a certainty (will, likely, may), a damage level (data-loss, outage,
+    failed-deploy, nuisance), or both, as in may:outage (default: likely:failed-deploy)."""
+    fail_on_removal: Annotated[bool, flag("--fail-on-removal", group=FINDINGS)] = False
+    """Also exit 1 for what uninstall, delete or destroy does by design: data that it deletes, objects that it
+    leaves."""
+    exit_zero: Annotated[bool, flag("--exit-zero", group=FINDINGS)] = False
+    """Exit 0 whatever is found."""
+    select: Annotated[Texts, flag("--select", group=FINDINGS, value="RULE,...")] = ()
+    """Report only these rules: names, codes, or beginnings of codes such as ST2. Repeatable."""
+    ignore: Annotated[Texts, flag("--ignore", group=FINDINGS, value="RULE,...")] = ()
+    """Do not report these rules. Repeatable."""
+
+
 NO_FLAGS = ReleaseFlags()
+ALL_FINDINGS = FindingFlags()
 DEFAULT_OUTPUT = OutputFlags()
 
 
@@ -135,13 +156,13 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
     return CheckOptions(
         inputs=inputs,
         old=release.old,
-        engines=_split(release.engine),
-        steps=_split(release.steps),
+        engines=split(release.engine),
+        steps=split(release.steps),
         helm_binary=release.helm_binary,
         kubectl_binary=release.kubectl_binary,
         compare_engines=release.compare_engines,
         values=ValueFlags(
-            files=_split(release.values),
+            files=split(release.values),
             set=release.set,
             set_string=release.set_string,
             set_file=release.set_file,
@@ -151,11 +172,11 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
         release_name=release.release_name,
         namespace=release.namespace or _helm_namespace(),
         kube_version=release.kube_version,
-        api_versions=_split(release.api_versions),
+        api_versions=split(release.api_versions),
         include_crds=release.include_crds,
-        assume=_split(release.assume),
+        assume=split(release.assume),
         assume_only=release.assume_only,
-        absent=_split(release.absent),
+        absent=split(release.absent),
         matrix=release.matrix,
         consumers=release.consumers,
         repos=release.repo,
@@ -182,6 +203,6 @@ def refuse_flags(verb: str, inputs: Iterable[str]) -> None:
     raise CannotContinue(f"unknown flag {name}{suggestion}")
 
 
-def _split(given: Texts) -> Texts:
+def split(given: Texts) -> Texts:
     """Flags that Helm reads as lists: repeated or comma-separated, with CSV quoting."""
     return tuple(part for text in given for row in csv.reader([text]) for part in row)

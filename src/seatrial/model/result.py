@@ -266,5 +266,9 @@ class Result(Struct, frozen=True):
     """The objects of the newest revision of the input."""
     ignored: tuple[Ignored, ...] = ()
     """Findings that the user ignores."""
+    not_selected: int = 0
+    """How many findings are of rules that the user does not want to see."""
+    configuration: str = ""
+    """The seatrial.yaml that was used."""
     exit: Exit | None = None
     """Set by the command line, which knows `--fail-on`."""

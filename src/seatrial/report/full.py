@@ -128,6 +128,8 @@ def _nothing_found(result: Result) -> Iterator[Line]:
         yield line(Piece("No findings in what was rehearsed. Not everything was: see the first line.", "doubt"))
     elif result.ignored:
         yield line(Piece("No findings but ignored ones (-v lists them).", "good"))
+    elif result.not_selected:
+        yield line(Piece("No findings of the selected rules.", "good"))
     else:
         yield line(Piece("No findings: after every step the cluster matched the release.", "good"))
     yield ()
@@ -181,9 +183,11 @@ def _assumptions(result: Result, page: Page) -> Iterator[Line]:
     if result.not_modelled and page.verbose:
         text = f"Not modelled (stored, but no controller acts on them): {', '.join(result.not_modelled)}"
         yield from (line(words) for words in sentences(text, page, first="", rest="  "))
+    if result.configuration and page.verbose:
+        yield line(f"Configuration: {result.configuration}")
     for note in result.notes:
         yield from (line(Piece(words, "doubt")) for words in sentences(note, page, first="", rest="  "))
-    if result.prerequisites or result.notes or (result.not_modelled and page.verbose):
+    if result.prerequisites or result.notes or (page.verbose and (result.not_modelled or result.configuration)):
         yield ()
 
 

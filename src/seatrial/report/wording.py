@@ -67,6 +67,7 @@ def closing(result: Result) -> str:
         *engines,
         _findings(result),
         *([f"{len(result.ignored)} ignored"] if result.ignored else []),
+        *([f"{result.not_selected} not selected"] if result.not_selected else []),
     ]
     if result.prerequisites:
         parts.append(counted(len(result.prerequisites), "prerequisite"))

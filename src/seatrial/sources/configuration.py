@@ -1,0 +1,96 @@
+"""seatrial.yaml: found beside the input or above it, and read strictly. Knows nothing of rules."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from seatrial.model.configuration import Accept, Configuration
+from seatrial.model.errors import CannotContinue
+from seatrial.model.resource import Place
+from seatrial.sources.files import STDIN, read_text, within
+from seatrial.text.yamlfile import Document, documents
+
+NAME = "seatrial.yaml"
+
+_PART = re.compile(r"\.([\w-]+)|\[(\d+)\]")
+_UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
+
+
+class Configured(Struct, frozen=True):
+    """A configuration and its file; empty where there is none."""
+
+    given: Configuration = Configuration()
+    file: str = ""
+    """As the user would type it."""
+    document: Document | None = None
+
+    def place(self, *path: str | int) -> Place:
+        return self.document.place(*path) if self.document else Place(self.file, 1)
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.file).parent.resolve()
+
+
+NONE = Configured()
+
+
+def configuration_of(inputs: Iterable[str]) -> Configured:
+    """The configuration of all inputs, which must have the same one."""
+    files = dict.fromkeys(_found(given) for given in inputs)
+    if len(files) > 1:
+        names = ", ".join(os.path.relpath(file) if file else "none" for file in files)
+        raise CannotContinue(f"the inputs have different configuration files ({names}); check them one by one")
+    file = next(iter(files), None)
+    return _read(file) if file else NONE
+
+
+def _found(given: str) -> Path | None:
+    """The nearest seatrial.yaml, up to the root of the git repository or of the file system."""
+    start = Path(os.curdir if given == STDIN else given).absolute()
+    folder = start if start.is_dir() else start.parent
+    for above in (folder, *folder.parents):
+        if (above / NAME).is_file():
+            return above / NAME
+        if (above / ".git").exists():
+            return None
+    return None
+
+
+def _read(path: Path) -> Configured:
+    file = os.path.relpath(path)
+    text = read_text(str(within(path, path.parent, named=file)), "read the configuration")
+    found = next(documents(msgspec.structs.replace(text, path=file)), None)
+    if found is None:
+        return Configured(file=file)
+    try:
+        given = msgspec.convert(found.body, Configuration)
+    except msgspec.ValidationError as wrong:
+        raise CannotContinue(_refusal(str(wrong), found)) from None
+    configured = Configured(given, file, found)
+    for number, name in enumerate(given.assume):
+        within(configured.folder / name, configured.folder, named=f"{configured.place('assume', number)}: {name}")
+    return configured
+
+
+def _refusal(wrong: str, document: Document) -> str:
+    """msgspec's error with the line of the file, and the name that was meant."""
+    sentence, _, at = wrong.partition(" - at `$")
+    path = [int(index) if index else key for key, index in _PART.findall(at)]
+    unknown = _UNKNOWN.match(sentence)
+    if unknown is None:
+        key = ".".join(str(part) for part in path if isinstance(part, str))
+        hint = "; put it in quotes" if sentence.startswith("Expected `str`, got") else ""
+        return f"{document.place(*path)}: {f'{key}: ' if key else ''}{sentence[:1].lower()}{sentence[1:]}{hint}"
+    shape = Accept if path else Configuration
+    known = [field.encode_name for field in msgspec.structs.fields(shape)]
+    close = get_close_matches(unknown[1], known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+    return f"{document.place(*path, unknown[1])}: unknown key {unknown[1]}; {hint}"
