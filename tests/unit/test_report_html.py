@@ -139,6 +139,15 @@ def test_no_values_of_objects_are_in_the_page() -> None:
     ]
 
 
+def test_a_line_of_a_file_with_a_secret_is_shown_without_its_value() -> None:
+    place = Place("secret.yaml", 9)
+    found = replace(FINDING, places=(place, Place("other.yaml", 2)))
+    excerpts = {place: "  password: hunter2", Place("other.yaml", 2): "replicas: 2"}
+    sources = {Ref("Secret", "default", "db"): Place("secret.yaml", 1)}
+    shown = data_of(replace(RESULT, findings=(found,), excerpts=excerpts, sources=sources))["findings"][0]["places"]
+    assert shown == [["secret.yaml:9", "password: ..."], ["other.yaml:2", "replicas: 2"]]
+
+
 def test_a_finding_points_at_its_rehearsal_and_its_events() -> None:
     found = data_of(replace(RESULT, findings=(FIXED,)))["findings"][0]
     assert (found["shown"], found["events"]) == (0, [5, 6, 10, 11])

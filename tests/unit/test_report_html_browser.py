@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from chromium import PROGRAM, Browser, browser
 from msgspec.structs import replace
-from rehearsed import CONFIG, FINDING, LAZY, RESULT, STEPS, TIMELINE
+from rehearsed import CLEAN, CONFIG, FINDING, LAZY, RESULT, STEPS, TIMELINE
 
 from seatrial.model.engine import EngineId
 from seatrial.model.resource import Ref
@@ -83,6 +83,23 @@ def test_everything_can_be_done_with_the_keyboard(tab: Browser, tmp_path: Path) 
     assert tab.run("document.querySelector('[aria-label=step]').value") == "1"
     tab.press("?")
     assert tab.run("document.querySelector('dialog').open") is True
+    assert tab.console == []
+
+
+def test_a_link_points_at_a_step(tab: Browser, tmp_path: Path) -> None:
+    tab.open(written(RESULT, tmp_path), at="#schedule=eager&step=3")
+    assert tab.run("document.querySelector('.details h2').textContent") == "step 3, upgrade ./v2"
+    assert tab.run("document.querySelector('.details pre').textContent") == STEPS[2].error
+    assert tab.run("document.querySelector('.panel h2').textContent") == "helm@4.2.3 eager schedule, default"
+    tab.press("Escape")
+    assert tab.run("document.querySelector('.details h2').textContent") == "Choose a finding, an event or an object"
+
+
+@pytest.mark.parametrize("result", [CLEAN, replace(RESULT, played=()), replace(CLEAN, played=())])
+def test_a_report_may_have_no_findings_and_no_rehearsals(tab: Browser, tmp_path: Path, result: Result) -> None:
+    tab.open(written(result, tmp_path), at="#finding=7&step=x&event=y")
+    tab.press("j", "k", "ArrowRight", "ArrowDown", "s", "d", "+", "0", "Escape")
+    assert tab.run("document.querySelectorAll('.details h2').length") == 1
     assert tab.console == []
 
 

@@ -6,6 +6,7 @@ All text is clean here (`untrusted`), so the scripts only have to write it as te
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from seatrial.graph.linking import Link
 from seatrial.helm.records import NAME as RECORD
 from seatrial.model.finding import Finding
 from seatrial.model.resource import Place, Ref, dig, group_of
-from seatrial.model.result import Played, Result
+from seatrial.model.result import Change, Comparison, Played, Result, Stop
 from seatrial.model.timeline import Event, Rehearsal, StepResult
 from seatrial.report.explanation import explanation, headline, place
 from seatrial.report.html.changes import changes_of
@@ -29,6 +30,8 @@ from seatrial.report.wording import closing, counted, exit_line
 
 EVENTS_MAX = 400_000
 """Events in one page; a browser shows that many at once. Further rehearsals are left out, and the page says so."""
+VALUE = re.compile(r"\s*[:=]")
+"""Begins the value in a line of YAML or of a program."""
 MESSAGE_MAX = 4_000
 """Characters of a message."""
 
@@ -47,6 +50,7 @@ def data_of(result: Result) -> dict[str, Any]:
         "exit": one_line(exit_line(result, quiet=False)),
         "failed": result.exit is not None and result.exit.code != 0,
         "notices": [*map(one_line, notices)],
+        "comparison": _comparison(result.comparison),
         "ignored": [[headline(one.finding), one_line(reason_of(one))] for one in result.ignored],
         "notes": [*map(one_line, result.notes)],
         "prerequisites": [[one_line(one.object), one_line(one.why)] for one in result.prerequisites],
@@ -68,6 +72,7 @@ class _Tables:
 
     def __init__(self, sources: dict[Ref, Place]) -> None:
         self._sources = sources
+        self.secret_files = {place.file for ref, place in sources.items() if ref.kind == "Secret"}
         self._strings: dict[str, int] = {"": 0}
         self._objects: dict[Ref, int] = {}
         self._owners: dict[Ref, Ref] = {}
@@ -223,7 +228,7 @@ def _finding(finding: Finding, result: Result, shown: Sequence[Played], tables: 
         "schedules": [one_line(schedule) for schedule in finding.schedules],
         "case": one_line(finding.case),
         "objects": _numbers(finding.objects, tables),
-        "places": [_place(found, result) for found in dict.fromkeys(finding.places)],
+        "places": [_place(found, result, tables) for found in dict.fromkeys(finding.places)],
         "why": list(said.why),
         "fix": said.fix,
         "confirm": said.confirm,
@@ -238,10 +243,11 @@ def _needs(finding: Finding, proof: Proof, tables: _Tables) -> list[ShownNeed]:
     return needs_around(finding, proof.events, rehearsal, tables.links(rehearsal))
 
 
-def _place(found: Place, result: Result) -> list[str]:
-    """Where it is, and the line there."""
+def _place(found: Place, result: Result, tables: _Tables) -> list[str]:
+    """Where it is, and the line there; of a file with a Secret only the key, since the value may be one."""
     text = "" if found.sure == "file" else result.excerpts.get(found, "")
-    return [place(found), one_line(text)]
+    key = VALUE.split(text, maxsplit=1)[0] if found.file in tables.secret_files else text
+    return [place(found), one_line(key if key == text else f"{key}: ...")]
 
 
 def _lane(actor: str, rehearsal: Rehearsal) -> str:
@@ -252,7 +258,18 @@ def _lane(actor: str, rehearsal: Rehearsal) -> str:
     return "controllers" if actor.endswith("-controller") or actor == "garbage-collector" else "others"
 
 
-def _stop(stop: Any) -> str:
+def _comparison(found: Comparison | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    changes = [(_became(one), one_line(one.rule), one_line(", ".join(one.objects))) for one in found.changes]
+    return {"old": one_line(found.old), "now": one_line(found.new), "changes": changes}
+
+
+def _became(change: Change) -> str:
+    return "gone" if change.now is None else "new" if change.before is None else "unchanged"
+
+
+def _stop(stop: Stop | None) -> str:
     return "" if stop is None else ": ".join(filter(None, (stop.object, stop.why)))
 
 

@@ -3,7 +3,7 @@
 const KEYS = [
   ["j, k", "next, previous finding"], ["← →", "previous, next event: of the finding, or of the chosen object"], ["↑ ↓", "previous, next object"],
   ["/", "filter objects"], ["s", "next step, then all steps"], ["d", "show reads, status updates and no-ops"], ["+ − 0", "zoom in, out, fit"],
-  ["Tab", "next panel or control"], ["Esc", "back: filter, event, finding"], ["?", "this help"],
+  ["Tab", "next engine or control"], ["Esc", "back: filter, event, finding, step"], ["?", "this help"],
 ];
 const NARROW = 820;
 
@@ -14,8 +14,10 @@ const app = {
   // Changes a part of the state, and shows it.
   set(change) {
     const again = ["engine", "schedule", "case"].some((name) => name in change && change[name] !== app.state[name]);
+    const names = Object.keys(change), onlyChosen = names.length && names.every((name) => ["event", "object", "panel"].includes(name));
     Object.assign(app.state, change);
     if (again) showPanels();
+    else if (onlyChosen) for (const panel of app.panels) draw(panel, app.state);
     else for (const panel of app.panels) relayout(panel, app);
     showControls();
     showDetails();
@@ -92,9 +94,9 @@ function showPanels() {
 }
 
 function showDetails() {
-  const { finding, event, object, panel } = app.state;
-  const parts = event ? eventDetails(event, panel, app) : object >= 0 && panel ? objectDetails(object, panel, app) : finding >= 0 ? findingDetails(FINDINGS[finding], panelOf(FINDINGS[finding]), app) : checkDetails(app.panels);
-  const back = event || object >= 0 || finding >= 0 ? element("button", { class: "back", onclick: goBack, "aria-label": "back" }, "×") : null;
+  const { finding, event, object, panel, step } = app.state;
+  const parts = event ? eventDetails(event, panel, app) : object >= 0 && panel ? objectDetails(object, panel, app) : finding >= 0 ? findingDetails(FINDINGS[finding], panelOf(FINDINGS[finding]), app) : step >= 0 ? stepDetails(step, app.panels) : checkDetails(app.panels);
+  const back = event || object >= 0 || finding >= 0 || step >= 0 ? element("button", { class: "back", onclick: goBack, "aria-label": "back" }, "×") : null;
   const root = document.body;
   root.classList.toggle("detailed", Boolean(back));
   page.details.replaceChildren(...[back, ...parts].filter(Boolean));
@@ -109,6 +111,7 @@ function goBack() {
   if (app.state.query && document.activeElement === page.query) app.set({ query: "" });
   else if (app.state.event || app.state.object >= 0) app.set({ event: null, object: -1 });
   else if (app.state.finding >= 0) app.clearFinding();
+  else if (app.state.step >= 0) app.set({ step: -1 });
   else if (app.state.query) app.set({ query: "" });
 }
 
@@ -246,7 +249,7 @@ function start() {
   const known = (name, otherwise) => (REHEARSALS.some((one) => one[name] === said.get(name)) ? said.get(name) : otherwise);
   if (first) {
     const engine = several && (said.get("engine") === ALL || innerWidth >= 1100) ? ALL : engines[0];
-    Object.assign(app.state, { engine: known("engine", engine), schedule: known("schedule", first.schedule), case: known("case", first.case), step: Number(said.get("step") || 0) - 1, query: said.get("filter") || "", details: said.has("all") });
+    Object.assign(app.state, { engine: known("engine", engine), schedule: known("schedule", first.schedule), case: known("case", first.case), step: Math.min(Number(said.get("step")) || 0, first.steps.length) - 1, query: said.get("filter") || "", details: said.has("all") });
     showPanels();
   }
   const number = Number(said.get("finding") || 0) - 1, event = Number(said.get("event") || -1);

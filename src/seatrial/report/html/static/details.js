@@ -88,6 +88,20 @@ function objectDetails(at, panel, app) {
   ];
 }
 
+function stepDetails(number, panels) {
+  return panels.filter(({ rehearsal }) => rehearsal.steps[number]).flatMap(({ rehearsal }) => {
+    const step = rehearsal.steps[number], named = (title, objects) => (objects.length ? section(title, element("ul", {}, ...objects.slice(0, 40).map((at) => element("li", {}, OBJECTS[at].label)))) : null);
+    return [
+      element("p", { class: "rating" }, element("span", { class: step.outcome === "ok" ? "good" : "bad" }, step.outcome), ` ${rehearsal.engine}${step.release ? `, ${step.release}` : ""} in ${step.namespace}`),
+      element("h2", {}, stepName(rehearsal, number)),
+      paragraph(amounts(step), "faint"),
+      step.error ? element("pre", { class: "message loud" }, step.error) : null,
+      ...step.warnings.concat(step.operations).map((text) => element("pre", { class: "message" }, text)),
+      named("Missing", step.missing), named("Recreated", step.recreated), named("Left behind", step.orphans),
+    ];
+  });
+}
+
 function checkDetails(panels) {
   const parts = [element("h2", {}, DATA.findings.length ? "Choose a finding, an event or an object" : "No findings")];
   for (const { rehearsal } of panels) {
@@ -98,6 +112,8 @@ function checkDetails(panels) {
   if (DATA.standings.length) parts.push(section("Engines", element("div", { class: "wide" }, element("table", {}, ...DATA.standings.map(([engine, endings, stop]) =>
     element("tr", {}, element("td", {}, engine), ...endings.map((verdict) => element("td", { class: verdict.startsWith("ok") ? "good" : "bad" }, verdict)), element("td", {}, stop)))))));
   if (DATA.prerequisites.length) parts.push(section(`Prerequisites (${DATA.prerequisites.length})`, element("ul", {}, ...DATA.prerequisites.slice(0, 50).map(([object, why]) => element("li", {}, element("b", {}, object), `: ${why}`)))));
+  if (DATA.comparison) parts.push(section(`${DATA.comparison.old} compared with ${DATA.comparison.now}`, element("ul", {}, ...DATA.comparison.changes.map(([what, rule, objects]) =>
+    element("li", {}, element("b", { class: what === "new" ? "bad" : what === "gone" ? "good" : "" }, what), ` ${rule}: ${objects}`)))));
   if (DATA.ignored.length) parts.push(section("Ignored findings", element("ul", {}, ...DATA.ignored.map(([message, reason]) => element("li", {}, element("b", {}, message), `: ${reason}`)))));
   if (DATA.notes.length) parts.push(section("Assumed", element("ul", {}, ...DATA.notes.map((note) => element("li", {}, note)))));
   return parts;
@@ -110,7 +126,8 @@ function amounts(step) {
 
 // Users on the left, what they need on the right; a need that is not met is lit.
 function needsGraph(finding, app) {
-  const users = distinct(finding.needs.map(([user]) => user)), needed = distinct(finding.needs.map(([, object]) => object));
+  const needed = distinct(finding.needs.map(([, object]) => object));
+  const users = distinct([...finding.needs].sort((one, other) => needed.indexOf(one[1]) - needed.indexOf(other[1])).map(([user]) => user));
   const width = 560, node = 220, height = Math.max(users.length, needed.length) * 40 + 4;
   const drawing = shape("svg", { viewBox: `0 0 ${width} ${height}`, class: "needs", role: "img", "aria-label": "what needs the objects of this finding" });
   const centre = (list, at) => (height * (at + 0.5)) / list.length;
@@ -124,7 +141,7 @@ function needsGraph(finding, app) {
   const box = (object, x, y) => {
     const own = finding.objects.includes(object), group = shape("g", { class: own ? "node own" : "node" });
     group.append(shape("rect", { x, y: y - 16, width: node, height: 32, rx: 5 }), shape("text", { x: x + 8, y: y - 3, class: "kind" }, OBJECTS[object].kind),
-      shape("text", { x: x + 8, y: y + 10 }, shortened(OBJECTS[object].name, 32)), shape("title", {}, OBJECTS[object].label));
+      shape("text", { x: x + 8, y: y + 10 }, middleless(OBJECTS[object].namespace ? `${OBJECTS[object].namespace}/${OBJECTS[object].name}` : OBJECTS[object].name, 30)), shape("title", {}, OBJECTS[object].label));
     if (gone.has(object) && x > 0) group.append(shape("text", { x: x + node - 8, y: y - 3, class: "gone" }, "missing"));
     group.addEventListener("click", () => app.selectObject(app.state.panel || app.panels[0], object));
     return group;

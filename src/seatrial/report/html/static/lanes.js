@@ -12,7 +12,6 @@ const MARKS = {
   said: "M-6-5H6V3H1L-3 6.5V3H-6Z",
   waiting: "M-5-6H5L1 0L5 6H-5L-1 0Z",
 };
-const RANK = ["refused", "deleted", "said", "waiting", "deleting", "recreated", "created", "changed", "unchanged", "read"];
 const CHAR = 7.3;
 const SHORT = {
   ConfigMap: "cm", CronJob: "cj", CustomResourceDefinition: "crd", DaemonSet: "ds", Deployment: "deploy", Endpoints: "ep", EndpointSlice: "eps", Ingress: "ing",
@@ -30,6 +29,7 @@ function makePanel(rehearsal, app) {
   const title = element("h2", {}, element("b", {}, rehearsal.engine), ` ${rehearsal.schedule} schedule, ${rehearsal.case}`);
   const root = element("section", { class: "panel", "aria-label": `timeline of ${rehearsal.engine}` }, title, scroll);
   const panel = { rehearsal, root, scroll, size, layer, layout: null, drawn: 0 };
+  scroll.addEventListener("focus", () => { if (app.state.panel !== panel) Object.assign(app.state, { panel, event: null }); });
   scroll.addEventListener("scroll", () => later(panel, app));
   layer.addEventListener("click", (click) => clicked(click, panel, app));
   layer.addEventListener("mousemove", (move) => hovered(move, panel, app));
@@ -96,10 +96,11 @@ function drawRow(row, y, panel, state, body, names, left, width) {
     names.append(shape("rect", { x: 0, y, width: layout.labels, height: ROW, class: `row ${look}` }));
   }
   const indent = 10 + Math.min(row.depth, 3) * (layout.labels < 160 ? 6 : 12), room = Math.floor((layout.labels - indent - 4) / CHAR);
-  const kind = layout.labels < 200 ? shortKind(object.kind) : object.kind;
+  const named = object.namespace && object.namespace !== layout.namespace ? `${object.namespace}/${object.name}` : object.name;
+  const kind = layout.labels < 200 || object.kind.length + 1 + named.length > room ? shortKind(object.kind) : object.kind;
   const label = shape("text", { x: indent, y: y + 16, class: row.depth ? "name owned" : "name", "data-object": row.object });
   if (kind) label.append(shape("tspan", { class: "kind" }, `${kind} `));
-  label.append(document.createTextNode(middleless(object.namespace && object.namespace !== layout.namespace ? `${object.namespace}/${object.name}` : object.name, room - (kind ? kind.length + 1 : 0))));
+  label.append(document.createTextNode(middleless(named, room - (kind ? kind.length + 1 : 0))));
   names.append(label);
   drawLives(row, middle, panel, body, left);
   drawMarks(row, middle, panel, state, body, left, width);
@@ -130,7 +131,7 @@ function drawMarks(row, y, panel, state, body, left, width) {
     const x = place.get(event.index);
     if (x === undefined || x < left - 10 || x > left + width) continue;
     const at = Math.round(x / 2), other = drawn.get(at);
-    if (!other || RANK.indexOf(event.look) <= RANK.indexOf(other.look)) drawn.set(at, event);
+    if (!other || RANK[event.look] <= RANK[other.look]) drawn.set(at, event);
   }
   for (const event of drawn.values()) {
     const evidence = isEvidence(panel.rehearsal, event, state), chosen = state.event === event && state.panel === panel;
@@ -142,7 +143,7 @@ function drawMarks(row, y, panel, state, body, left, width) {
 }
 
 function drawLanes(panel, state, header, left, width) {
-  const layout = panel.layout, best = new Map();
+  const layout = panel.layout;
   layout.columns.forEach((column, number) => {
     const slot = (column.width - 2 * STEP_PAD) / Math.max(1, column.events.length);
     for (const band of layout.phases[number]) {
@@ -155,15 +156,10 @@ function drawLanes(panel, state, header, left, width) {
       header.append(rect);
       if (w > 34) header.append(shape("text", { x: x + 4, y: STEP_HEAD + 10.5, class: "phase-name" }, shortened(text, Math.floor((w - 6) / 5.4))));
     }
-    for (const event of column.events) {
-      const lane = layout.lanes.findIndex(([name]) => name === event.actor.lane);
-      const x = layout.place.get(event.index) - left;
-      if (x < -5 || x > width) continue;
-      const key = `${lane}:${Math.round(x / 3)}`, other = best.get(key);
-      if (!other || RANK.indexOf(event.look) < RANK.indexOf(other.event.look)) best.set(key, { event, lane, x });
-    }
   });
-  for (const { event, lane, x } of best.values()) {
+  for (const { event, lane, x: at } of layout.ticks) {
+    const x = at - left;
+    if (x < -5 || x > width) continue;
     const y = STEP_HEAD + layout.phase + lane * LANE, evidence = isEvidence(panel.rehearsal, event, state);
     const tall = evidence || state.event === event;
     header.append(shape("rect", { x: x - (tall ? 2.5 : 1.5), y: y + (tall ? 2 : 4), width: tall ? 5 : 3, height: tall ? 14 : 10, rx: 1.5, class: `mark ${event.look}${evidence ? " evidence" : ""}`, "data-event": event.index }));

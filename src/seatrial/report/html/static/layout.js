@@ -3,6 +3,8 @@
 const ROW = 24, LANE = 18, STEP_HEAD = 40, PHASE = 17, STEP_MIN = 92, SLOT_MAX = 26, STEP_PAD = 8;
 const LANES = [["engine", "engine"], ["others", "others"], ["kubelet", "kubelet"], ["controllers", "controllers"]];
 
+const RANK = Object.fromEntries(["refused", "deleted", "said", "waiting", "deleting", "recreated", "created", "changed", "unchanged", "read"].map((look, at) => [look, at]));
+
 // The events that are shown, by step.
 function shownEvents(rehearsal, state) {
   const steps = rehearsal.steps.map(() => []);
@@ -38,9 +40,22 @@ function layOut(rehearsal, state, width) {
   const last = columns[columns.length - 1];
   const namespace = rehearsal.steps[0] ? rehearsal.steps[0].namespace : "";
   return {
-    namespace, columns, place, rows, lanes, phases, labels, phase, width: last ? last.x + last.width : room,
+    namespace, ticks: ticksOf(rehearsal, state, columns, place, lanes), columns, place, rows, lanes, phases, labels, phase, width: last ? last.x + last.width : room,
     head: STEP_HEAD + phase + lanes.length * LANE + 6, height: rows.length * ROW + 8,
   };
+}
+
+// One mark for each three pixels of a lane of actors: evidence before others, then the most important one.
+function ticksOf(rehearsal, state, columns, place, lanes) {
+  const best = lanes.map(() => new Map()), numbers = Object.fromEntries(lanes.map(([lane], at) => [lane, at]));
+  for (const column of columns) {
+    for (const event of column.events) {
+      const lane = numbers[event.actor.lane], x = place.get(event.index), at = Math.round(x / 3), other = best[lane].get(at);
+      const rank = RANK[event.look] - (isEvidence(rehearsal, event, state) ? 100 : 0);
+      if (!other || rank < other.rank) best[lane].set(at, { event, lane, x, rank });
+    }
+  }
+  return best.flatMap((found) => [...found.values()]);
 }
 
 // Each step gets room for its events; what is left after short ones got their minimum is shared by the others.
