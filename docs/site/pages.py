@@ -1,6 +1,6 @@
 """The pages of the site, as a folder for Sphinx: those of docs/, and one for each rule, with its stories.
 
-    python docs/site/pages.py build/docs
+python docs/site/pages.py build/docs
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from seatrial.model.acceptance import Audit
 from seatrial.model.finding import Invariant, Rule
 from seatrial.rules import all_explained, page
 
@@ -57,11 +58,11 @@ def _index() -> str:
     return f"# Rules\n\n{words}\n\n| | | |\n|---|---|---|\n{rows}\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
 
 
-def _summary(rule: Rule | Invariant) -> str:
+def _summary(rule: Rule | Invariant | Audit) -> str:
     return " ".join(page(rule).partition("\n\n")[0].split()).replace("|", "\\|")
 
 
-def _page(rule: Rule | Invariant, stories: dict[str, list[Path]]) -> str:
+def _page(rule: Rule | Invariant | Audit, stories: dict[str, list[Path]]) -> str:
     parts = [f"# {rule.name} ({rule.code})\n\n{page(rule)}\n"]
     parts += [part for twin in ("bad", "good") for part in _examples(twin, stories.get(twin, []))]
     return "\n".join(parts)
