@@ -51,6 +51,10 @@ class Api:
         request = Request("delete", served.group, served.version, served.plural, home, name, actor="user", user=user)
         return self._message(self.cluster.request(request))
 
+    def let_time_pass(self) -> None:
+        """Let the controllers finish that need seconds, such as that of namespaces."""
+        self.cluster.settle()
+
     def get(self, kind: str, name: str, namespace: str = "default", group: str = "") -> Any:
         return self.cluster.store.get(Ref(kind, namespace, name, group))
 

@@ -338,6 +338,7 @@ def test_finalizing_a_namespace_is_not_an_update() -> None:
     api = Api("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}")
     api.put(webhook(rules=rules))
     assert api.delete("Namespace", "x") == OK
+    api.let_time_pass()
     assert api.get("Namespace", "x", "") is None
 
 
@@ -360,11 +361,13 @@ def test_a_webhook_that_is_down_blocks_the_deletion_of_a_namespace() -> None:
     api = Api("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}")
     api.put(webhook(rules=rules, more="namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: x}}"))
     assert api.delete("Namespace", "x") == OK
+    api.let_time_pass()
     conditions = {c["type"]: c for c in api.get("Namespace", "x", "")["status"]["conditions"]}
     assert conditions["NamespaceDeletionContentFailure"]["message"] == (
         f"Failed to delete all resource types, 1 remaining: {NOT_FOUND}"
     )
     assert api.delete("ValidatingWebhookConfiguration", "checks", group="admissionregistration.k8s.io") == OK
+    api.let_time_pass()
     assert api.get("Namespace", "x", "") is None
 
 

@@ -78,6 +78,7 @@ def test_no_namespace_is_deleted_while_a_group_is_unavailable() -> None:
     api = Api("apiVersion: v1\nkind: Namespace\nmetadata: {name: x}")
     api.put(METRICS)
     assert api.delete("Namespace", "x") == OK
+    api.let_time_pass()
     condition = api.get("Namespace", "x", "")["status"]["conditions"][0]
     assert (condition["reason"], condition["message"]) == (
         "DiscoveryFailed",
@@ -85,4 +86,5 @@ def test_no_namespace_is_deleted_while_a_group_is_unavailable() -> None:
         "metrics.example.com/v1beta1: stale GroupVersion discovery: metrics.example.com/v1beta1",
     )
     assert api.delete("APIService", "v1beta1.metrics.example.com", group=GROUP) == OK
+    api.let_time_pass()
     assert api.get("Namespace", "x", "") is None

@@ -106,7 +106,7 @@ def test_an_engine_in_one_folder_is_planned_rehearsed_and_reported(
     tug: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tug / "app.yaml").write_text(OBJECTS)
-    assert main(["check", "app.yaml", "--engine", "tug"]) == 0
+    assert main(["check", "app.yaml", "--engine", "tug", "-v"]) == 0
     said = capsys.readouterr().out
     assert "tug@1.0, ordinary, lazy and eager schedules" in said
     assert [line.split()[:2] for line in said.splitlines()[1:4]] == [["1", "tow"], ["2", "tow"], ["3", "cast-off"]]

@@ -201,7 +201,7 @@ def unknown_fields_of_patch(cause: str, paths: Iterable[str]) -> Refused:
     """Strict decoding of a patched object found unknown fields: the Status only has the whole patch as its field."""
     unlisted = _unknown(paths)
     details = _details("", "", "", causes=[_cause(cause)])
-    message = f'"" is invalid: {cause}'
+    message = f' "" is invalid: {cause}'
     return Refused(422, "Invalid", message, details, by="unknown-field" if unlisted else "", unlisted=unlisted)
 
 

@@ -133,6 +133,9 @@ class Engine(Struct, Generic[A], frozen=True):
     """Actions of a process that may die on the way, and that nothing resumes."""
     usual_for: tuple[tuple[str, str], ...] = ()
     """Groups and kinds: manifests that hold one are this engine's, where the user names none."""
+    example: str = "./chart"
+    """An input as it would be typed after `seatrial check`, and below its old version."""
+    old_example: str = "./old-chart"
 
     def action(self, name: str) -> Action | None:
         return next((action for action in self.actions if action.name == name), None)

@@ -22,6 +22,11 @@ WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
 RIGHTS = ("ServiceAccount", "RoleBinding", "ClusterRoleBinding")
 OF_KUBERNETES = ("kubernetes.io/", "foregroundDeletion", "orphan", "customresourcecleanup.apiextensions.k8s.io")
 """Finalizers that Kubernetes itself removes."""
+OF_ENGINES = (
+    *("resources-finalizer.argocd.argoproj.io", "pre-delete-finalizer.argocd", "post-delete-finalizer.argocd"),
+    "finalizers.fluxcd.io",
+)
+"""Finalizers that Argo CD and Flux remove from their own objects: if one stays, it has another cause."""
 
 
 class Held(Struct, frozen=True):
@@ -61,7 +66,7 @@ def held_by_nothing(moment: Moment) -> Iterator[Unremoved]:
         ref, release = deletion.object, moment.before
         written = release.find(ref) if release else None
         by_manifest = written is not None and finalizer in finalizers_of(written.body)
-        if written is None or not by_manifest or finalizer.startswith(OF_KUBERNETES):
+        if written is None or not by_manifest or finalizer.startswith((*OF_KUBERNETES, *OF_ENGINES)):
             continue
         if not _setter(moment.rehearsal, ref, finalizer) and not _likely(moment, deletion, finalizer):
             yield Unremoved(deletion, finalizer, written)
@@ -134,7 +139,7 @@ def _likely(moment: Moment, deletion: Event, finalizer: str) -> Held | None:
     It has rights to the kind, or the release brings the CRD.
     """
     release = moment.before
-    if release is None or release.find(deletion.object) is None or finalizer.startswith(OF_KUBERNETES):
+    if release is None or release.find(deletion.object) is None or finalizer.startswith((*OF_KUBERNETES, *OF_ENGINES)):
         return None
     gone = [event for event in moment.events() if event.effect in GOING and event.object.kind in WORKLOADS]
     written = [(event, found) for event in gone if (found := release.find(event.object))]

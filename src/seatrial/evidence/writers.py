@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from seatrial.evidence.argocd.syncs import is_argocd
+from seatrial.evidence.flux.reconciliations import is_flux
+from seatrial.evidence.pulumi.programs import is_pulumi
 from seatrial.model.timeline import Event, Rehearsal
 
 PROVIDER = "kubernetes"
@@ -9,6 +12,11 @@ PROVIDER = "kubernetes"
 BESIDE = ("user", PROVIDER)
 """Actors beside the engine that are not controllers."""
 WROTE = ("created", "changed")
+
+
+def writes_in_order(rehearsal: Rehearsal) -> bool:
+    """Whether the engine writes one object after the other in one pass: Helm and kubectl."""
+    return not (is_argocd(rehearsal) or is_flux(rehearsal) or is_pulumi(rehearsal))
 
 
 def wrote_before(rehearsal: Rehearsal, event: Event) -> Event | None:

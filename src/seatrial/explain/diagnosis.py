@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from seatrial.engines import engine as registry
 from seatrial.explain import pasted
 from seatrial.explain.context import Context, context
 from seatrial.explain.names import names
@@ -14,6 +15,7 @@ from seatrial.explain.pattern import FIELD, Lowered, Match, find, lowered, patte
 from seatrial.explain.table import Cause, ErrorText, causes_of, table
 from seatrial.rules import Explained, all_explained, page
 
+HELM = "helm"
 EXCERPT_MAX = 240
 OTHERS_MAX = 3
 NEAREST_MAX = 3
@@ -23,16 +25,8 @@ NEAREST_SHARE = 0.5
 """Of the words of a known text, to be called similar."""
 NAME_POINTS = 3
 """A name in the error itself says more than where the error was printed."""
-ENGINES_OF_RULES = ("argocd", "flux", "pulumi")
-INPUTS = {
-    "argocd": "./app --engine argocd",
-    "flux": "./clusters/prod",
-    "pulumi": "./infra",
-    "kubectl": "./manifests",
-}
 SAFE = re.compile(r"[\w.:/@*-]{1,253}")
 """Names that may stand in a command: others could be more than a name to a shell."""
-OLD = {"flux": "git:HEAD~1", "pulumi": "git:HEAD~1", "kubectl": "./old-manifests", "argocd": "./old-app"}
 BETWEEN_REVISIONS = (
     *("crd-moves-crds-to-templates", "crds-dir-not-upgraded", "hook-install-only-not-updated", "hook-to-release-flip"),
     *("immutable-selector-change", "job-immutable-template", "other-immutable-field", "pvc-immutable-spec"),
@@ -163,7 +157,7 @@ def _engines(cause: Cause) -> tuple[str, ...]:
         return cause.engine
     exported = _rules()[cause.rule]
     folder = exported.check.__module__.split(".")[2]
-    return (folder,) if folder in ENGINES_OF_RULES else ()
+    return (folder,) if folder in registry.names() else ()
 
 
 def _likely(cause: Cause) -> LikelyCause:
@@ -192,10 +186,11 @@ def _filled(template: str, named: dict[str, str]) -> str:
 
 
 def _check(error: ErrorText, context: Context, named: dict[str, str]) -> str:
-    words = ["seatrial check", INPUTS.get(context.engine, "./chart")]
+    engine = registry.load(context.engine if context.engine in registry.names() else HELM)
+    words = ["seatrial check", engine.example]
     first = ranked(error, context, named)[0].rule
     if context.step in ("upgrade", "rollback") or (not context.step and first in BETWEEN_REVISIONS):
-        words.append(f"--from {OLD.get(context.engine, './old-chart')}")
+        words.append(f"--from {engine.old_example}")
     if error.flags and set(FIELD.findall(error.flags)) <= set(named):
         words.append(_filled(error.flags, named))
     return " ".join(words)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.explain.engines import EngineTopic, Section
+from seatrial.explain.engines import EngineTopic
+from seatrial.explain.section import Section
 from seatrial.report.page import Line, Page, Piece, line, printed, sentences
 from seatrial.report.table import table
 

@@ -37,6 +37,8 @@ def _synced(planned: PlannedStep[Sync], ended: Ended) -> Iterable[Ref]:
 ENGINE = Engine(
     name=NAME,
     label="Argo CD",
+    example="./app --engine argocd",
+    old_example="./old-app",
     versions=VERSIONS,
     actions=(
         Action("sync", "replace", "the sync"),

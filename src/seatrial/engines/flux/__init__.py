@@ -22,6 +22,8 @@ def _script(planned: PlannedStep[Reconcile], scene: Scene) -> Script:
 ENGINE = Engine(
     name=NAME,
     label="Flux",
+    example="./clusters/prod",
+    old_example="git:HEAD~1",
     versions=("2.9",),
     actions=(
         Action("sync", "replace", "the sync"),

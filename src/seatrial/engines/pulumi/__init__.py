@@ -30,6 +30,8 @@ def _script(planned: PlannedStep[Up], scene: Scene) -> Script:
 ENGINE = Engine(
     name=NAME,
     label="Pulumi",
+    example="./infra",
+    old_example="git:HEAD~1",
     versions=("4.32",),
     actions=(
         Action("up", "replace", "pulumi up"),

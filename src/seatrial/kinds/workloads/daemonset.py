@@ -65,7 +65,8 @@ def prepare(body: Body, old: Body | None) -> Body:
 def ready(body: Body) -> bool:
     status = body.get("status") or {}
     wanted = status.get("desiredNumberScheduled")
-    return wanted is not None and wanted == status.get("numberReady") == status.get("updatedNumberScheduled", 0)
+    observed = status.get("observedGeneration") is not None
+    return observed and wanted == status.get("numberReady") == status.get("updatedNumberScheduled", 0)
 
 
 def _manage(body: Body, nodes: list[str], world: World) -> Acts:

@@ -42,6 +42,7 @@ from seatrial.evidence.argocd.blocked import never_run
 from seatrial.evidence.argocd.syncs import in_words, operations
 from seatrial.evidence.faults import missing_namespaces
 from seatrial.evidence.moment import Moment, found, moments
+from seatrial.evidence.writers import writes_in_order
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
@@ -50,12 +51,9 @@ from seatrial.model.timeline import Event, Operation, Rehearsal, SyncTask
 from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import named
 
-IN_ORDER = ("helm", "kubectl")
-"""Engines that write one object after the other and stop, or go on, at the first that is refused."""
-
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    yield from _refused_in_order(rehearsal, case) if rehearsal.engine.name in IN_ORDER else ()
+    yield from _refused_in_order(rehearsal, case) if writes_in_order(rehearsal) else ()
     reported: set[Ref] = set()
     elsewhere = apps_out_of_turn(rehearsal, case)
     for step, operation in operations(rehearsal):

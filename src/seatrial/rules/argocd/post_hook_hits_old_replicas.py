@@ -44,6 +44,7 @@ from seatrial.evidence.hooks.script_faults import SPECS
 from seatrial.evidence.hooks.services import asked_by, backends
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import backs
+from seatrial.evidence.writers import writes_in_order
 from seatrial.graph import needs_of
 from seatrial.helm import hooks
 from seatrial.kinds.network.mentions import services_in
@@ -60,7 +61,7 @@ GRACE_SECONDS = 30
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    yield from _after_others(rehearsal, case) if rehearsal.engine.name in ("helm", "kubectl") else ()
+    yield from _after_others(rehearsal, case) if writes_in_order(rehearsal) else ()
     reported: set[tuple[Ref, Ref]] = set()
     for step, operation in operations(rehearsal):
         moment = Moment(rehearsal, case, step)
