@@ -17,7 +17,7 @@ from seatrial.report.html import data, render
 from seatrial.report.html.changes import changes_of
 from seatrial.report.html.data import data_of
 from seatrial.report.html.needs import links_of, needs_around
-from seatrial.report.html.phases import phases_of
+from seatrial.report.html.phases import phases_of, unreached
 from seatrial.report.page import Page
 
 SCRIPT = "</script><script>alert(1)</script><!--&amp;\u2028\u2029"
@@ -187,6 +187,12 @@ def test_objects_of_argo_cd_have_their_phase_and_wave() -> None:
     engine = EngineId("argocd", "3.1")
     rehearsal = replace(LAZY, engine=engine, actors=("argocd",), timeline=timeline, steps=(step,))
     assert phases_of(rehearsal) == {0: "PreSync, wave 0", 1: "Sync, wave 3", 2: "prune, wave -1"}
+
+
+def test_objects_that_a_sync_never_reached_are_named_with_their_wave() -> None:
+    tasks = (SyncTask(CONFIG, "Sync", 0, status="Synced"), SyncTask(WEB, "Sync", 7), SyncTask(POD, "SyncFail", 0))
+    step = StepResult("sync", "web", "argocd", "./v2", "hung", operations=(Operation("web", "Running", "", tasks),))
+    assert list(unreached(step)) == [(WEB, "Sync, wave 7")]
 
 
 def test_a_need_that_is_not_met_is_broken() -> None:

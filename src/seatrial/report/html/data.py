@@ -19,7 +19,7 @@ from seatrial.model.timeline import Event, Rehearsal, StepResult
 from seatrial.report.explanation import explanation, headline, place
 from seatrial.report.html.changes import changes_of
 from seatrial.report.html.needs import ShownNeed, links_of, needs_around
-from seatrial.report.html.phases import phases_of
+from seatrial.report.html.phases import phases_of, unreached
 from seatrial.report.ignored import reason_of
 from seatrial.report.not_rehearsed import sentences_of
 from seatrial.report.proof import Proof, proof_of
@@ -185,6 +185,7 @@ def _step(step: StepResult, tables: _Tables) -> dict[str, Any]:
         ],
         "created": len(step.created),
         "deleted": len(step.deleted),
+        "unreached": [[tables.object(ref), one_line(phase)] for ref, phase in unreached(step)],
         "recreated": _numbers(step.recreated, tables),
         "missing": _numbers(step.missing, tables),
         "orphans": _numbers(step.orphans, tables),

@@ -48,6 +48,13 @@ def _with_bodies(events: list[Event]) -> Iterator[tuple[Event, Body]]:
     return reversed(found)
 
 
+def unreached(step: StepResult) -> Iterator[tuple[Ref, str]]:
+    """The objects that the syncs of a step did not get to, with their phases; not those for a failed sync."""
+    for operation in step.operations:
+        places = operation.never_ran()
+        yield from ((task.object, _place(task)) for task in operation.tasks if not task.status and task.place in places)
+
+
 def _argocd(events: list[Event], step: StepResult) -> Iterator[tuple[int, str]]:
     tasks: dict[Ref, SyncTask] = {}
     for operation in step.operations:
@@ -55,4 +62,8 @@ def _argocd(events: list[Event], step: StepResult) -> Iterator[tuple[int, str]]:
             tasks.setdefault(task.object, task)
     for event in events:
         if event.effect in WRITES and (found := tasks.get(event.object)):
-            yield event.index, f"{'prune' if found.prune else found.phase}, wave {found.wave}"
+            yield event.index, _place(found)
+
+
+def _place(task: SyncTask) -> str:
+    return f"{'prune' if task.prune else task.phase}, wave {task.wave}"

@@ -11,6 +11,8 @@ const OBJECTS = DATA.objects.map(([kind, namespace, name, owner, place, record],
 }));
 
 const LOUD = ["refused", "said", "waiting"];
+const QUIET = ["said", "waiting", "read"];
+const HOOKS = /hook|PreSync|PostSync|SyncFail/;
 
 // The events of a rehearsal in order, and of each object. Decoded when the rehearsal is first shown.
 function timeline(rehearsal) {
@@ -56,7 +58,7 @@ function lives(events) {
   let life = null, known = false;
   for (const event of events) {
     const there = ["changed", "unchanged", "deleting", "deleted", "read"].includes(event.effect);
-    if (event.effect === "created") found.push((life = { from: event, to: null, hook: / hook/.test(event.phase) }));
+    if (event.effect === "created") found.push((life = { from: event, to: null, hook: HOOKS.test(event.phase) }));
     else if (!known && there) found.push((life = { from: null, to: null, hook: false }));
     if (event.effect === "deleted" && life) {
       life.to = event;

@@ -97,6 +97,7 @@ function stepDetails(number, panels) {
       paragraph(amounts(step), "faint"),
       step.error ? element("pre", { class: "message loud" }, step.error) : null,
       ...step.warnings.concat(step.operations).map((text) => element("pre", { class: "message" }, text)),
+      step.unreached.length ? section("Never reached", element("ul", {}, ...step.unreached.map(([object, phase]) => element("li", {}, `${phase}: ${OBJECTS[object].label}`)))) : null,
       named("Missing", step.missing), named("Recreated", step.recreated), named("Left behind", step.orphans),
     ];
   });

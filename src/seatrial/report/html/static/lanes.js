@@ -75,6 +75,7 @@ function drawColumn(column, panel, body, header, left, height) {
   const tint = step.outcome !== "ok" ? "bad" : column.number % 2 ? "odd" : "even";
   body.append(shape("rect", { x, y: 0, width: column.width, height, class: `column ${tint}` }));
   header.append(shape("rect", { x, y: 0, width: column.width, height: panel.layout.head, class: `column ${tint}` }));
+  if (column.x > 0) for (const part of [body, header]) part.append(shape("path", { class: "rule", d: `M${x} 0V${height}` }));
   const room = Math.floor((column.width - 12) / CHAR);
   const title = shape("text", { x: Math.max(x, 0) + 8, y: 16, class: "step", "data-step": column.number }, shortened(`${column.number + 1} ${step.action}`, room));
   const amiss = step.missing.length ? `${step.missing.length} missing` : step.orphans.length ? `${step.orphans.length} left behind` : "";
@@ -106,7 +107,7 @@ function drawRow(row, y, panel, state, body, names, left, width) {
   drawMarks(row, middle, panel, state, body, left, width);
 }
 
-// A bar while the object exists, and a dashed red one while the release lacks it.
+// A bar while the object exists, a dashed red one while the release lacks it, and words where a sync did not get to it.
 function drawLives(row, y, panel, body, left) {
   const { place, columns, width } = panel.layout, own = timeline(panel.rehearsal).byObject.get(row.object) || [];
   const edge = (event, otherwise) => (event && place.has(event.index) ? place.get(event.index) : otherwise(event)) - left;
@@ -117,6 +118,8 @@ function drawLives(row, y, panel, body, left) {
     if (to > from) body.append(shape("rect", { x: from, y: y - 3, width: to - from, height: 6, rx: 3, class: life.hook ? "life hook" : "life" }));
   }
   for (const column of columns) {
+    const unreached = panel.rehearsal.steps[column.number].unreached.find(([object]) => object === row.object);
+    if (unreached) body.append(shape("text", { x: Math.max(column.x - left, 0) + 8, y: y + 4, class: "unreached" }, shortened(`never reached: ${unreached[1]}`, Math.floor((column.width - 12) / 6.2))));
     if (!panel.rehearsal.steps[column.number].missing.includes(row.object)) continue;
     const last = own.filter((event) => event.step === column.number && place.has(event.index)).pop();
     const from = (last ? place.get(last.index) + 7 : column.x) - left, to = column.x + column.width - left;
@@ -149,7 +152,7 @@ function drawLanes(panel, state, header, left, width) {
     for (const band of layout.phases[number]) {
       const x = column.x + STEP_PAD + band.from * slot - left, w = Math.max(3, (band.to - band.from + 1) * slot - 1);
       if (x > width || x + w < 0) continue;
-      const look = !band.phase ? "regular" : /hook|Pre|Post|Fail/.test(band.phase) ? "hooks" : "wave";
+      const look = !band.phase ? "regular" : HOOKS.test(band.phase) ? "hooks" : "wave";
       const text = band.phase || "resources";
       const rect = shape("rect", { x, y: STEP_HEAD, width: w, height: PHASE - 3, rx: 3, class: `phase ${look}` });
       rect.append(shape("title", {}, text));

@@ -79,7 +79,7 @@ function stretched(shown, slot, room) {
 function phasesIn(column) {
   const bands = [];
   column.events.forEach((event, at) => {
-    if (event.actor.lane !== "engine" || OBJECTS[event.object].record) return;
+    if (event.actor.lane !== "engine" || OBJECTS[event.object].record || (!event.phase && QUIET.includes(event.effect))) return;
     const last = bands[bands.length - 1];
     if (last && last.phase === event.phase) last.to = at;
     else bands.push({ phase: event.phase, from: at, to: at });
@@ -91,6 +91,10 @@ function phasesIn(column) {
 function rowsOf(rehearsal, state, steps) {
   const order = new Map();
   for (const events of steps) for (const event of events) if (!order.has(event.object)) order.set(event.object, order.size);
+  rehearsal.steps.forEach((step, number) => {
+    if (state.step >= 0 && number !== state.step) return;
+    for (const [object] of step.unreached) if (!order.has(object)) order.set(object, order.size);
+  });
   const children = new Map(), roots = [];
   for (const object of order.keys()) {
     const owner = OBJECTS[object].owner;
