@@ -15,7 +15,7 @@ from seatrial.evidence.alike import in_newest, once_for_crds
 from seatrial.evidence.causes import without_covered
 from seatrial.evidence.compare.engine_differences import Seen, contrasts, not_contrasted
 from seatrial.evidence.compare.engine_outcomes import standings
-from seatrial.evidence.compare.inputs import Side, comparison
+from seatrial.evidence.compare.inputs import Side, comparison, marked
 from seatrial.evidence.compare.real_engine import agreement
 from seatrial.evidence.explained import one_for_all_versions, with_other_versions
 from seatrial.evidence.hidden import with_hidden
@@ -61,7 +61,8 @@ def check(options: CheckOptions, progress: Callable[[str], None] = lambda said: 
         old = _checked(before, progress)
     was = Side(options.compare, old.seen, old.result.findings)
     now = Side(options.inputs[0], new.seen, new.result.findings)
-    return replace(new.result, comparison=comparison(was, now))
+    known = tuple(marked(was.findings, now.findings))
+    return replace(new.result, findings=known, comparison=comparison(was, now))
 
 
 def check_stored(paths: Sequence[str]) -> Result:

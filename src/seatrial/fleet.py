@@ -13,11 +13,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.accepted.baseline import with_known
 from seatrial.accepted.ignoring import reported
+from seatrial.accepted.limit import Limit, reaches
 from seatrial.accepted.policy import EVERYTHING, Policy
 from seatrial.check import check
 from seatrial.model.errors import CannotContinue, NothingToCheck
-from seatrial.model.finding import worst_first
+from seatrial.model.finding import Finding, worst_first
 from seatrial.model.result import Result
 from seatrial.plan.plans import CheckOptions
 from seatrial.sources import MANIFESTS, kind_of
@@ -32,10 +34,10 @@ def check_all(options: CheckOptions, since: str, progress: Progress, policy: Pol
 
     Of a folder of charts, every chart is checked; with `since`, only what changed, upgraded from its old version.
     """
-    return reported(_all(options, since, progress), policy)
+    return reported(_all(options, since, progress, policy.limit), policy)
 
 
-def _all(options: CheckOptions, since: str, progress: Progress) -> Result:
+def _all(options: CheckOptions, since: str, progress: Progress, limit: Limit) -> Result:
     if not since and not any(map(_is_fleet, options.inputs)):
         return check(options, progress)
     if options.compare or options.consumers:
@@ -47,7 +49,7 @@ def _all(options: CheckOptions, since: str, progress: Progress) -> Result:
     if not tasks:
         where = ", ".join(options.inputs)
         raise NothingToCheck(f"{where}: no chart changed since {since}" if since else f"{where}: only library charts")
-    return merged(list(_checked(tasks, progress)))
+    return merged(list(_checked(tasks, progress, limit if since else None)))
 
 
 def _is_fleet(path: str) -> bool:
@@ -104,13 +106,13 @@ def _tasks(options: CheckOptions, since: str) -> Iterator[CheckOptions]:
             yield replace(options, inputs=(path,))
 
 
-def _checked(tasks: list[CheckOptions], progress: Progress) -> Iterator[Checked]:
+def _checked(tasks: list[CheckOptions], progress: Progress, new_from: Limit | None) -> Iterator[Checked]:
     """The results in the order of the tasks. A process for each core: Helm and Python both use a whole one."""
     if len(tasks) == 1:
-        yield _one(tasks[0], progress)
+        yield _one(tasks[0], new_from, progress)
         return
     with _workers(min(len(tasks), os.cpu_count() or 1)) as pool:
-        running: list[Future[Checked]] = [pool.submit(_one, task) for task in tasks]
+        running: list[Future[Checked]] = [pool.submit(_one, task, new_from) for task in tasks]
         for number, (task, future) in enumerate(zip(tasks, running, strict=True), 1):
             progress(f"{number} of {len(tasks)}: {task.inputs[0]}")
             yield future.result()
@@ -137,13 +139,25 @@ def _quiet_end() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
-def _one(options: CheckOptions, progress: Progress = lambda said: None) -> Checked:
+def _one(options: CheckOptions, new_from: Limit | None, progress: Progress = lambda said: None) -> Checked:
+    """One chart; with `new_from`, what its old version has as well is known."""
     name = options.inputs[0]
     try:
-        return Checked(name, check(options, progress))
+        result = check(options, progress)
+        if new_from and options.old and any(reaches(finding, new_from) for finding in result.findings):
+            result = with_known(result, _before(options, progress))
+        return Checked(name, result)
     except (CannotContinue, NothingToCheck) as why:
         sentence = str(why)
         return Checked(name, error=sentence if sentence.startswith(name) else f"{name}: {sentence}")
+
+
+def _before(options: CheckOptions, progress: Progress) -> tuple[Finding, ...]:
+    """What is found in the old version of a chart, if that can be checked."""
+    try:
+        return check(replace(options, old="", instead=options.old), progress).findings
+    except (CannotContinue, NothingToCheck):
+        return ()
 
 
 def _named(name: str, result: Result) -> Result:

@@ -31,10 +31,11 @@ accept:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "charts" / "shop").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    folder = tmp_path / "project"  # Files beside it must not be above the folders of other tests.
+    (folder / "charts" / "shop").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    monkeypatch.chdir(folder)
+    return folder
 
 
 def test_the_nearest_file_above_the_input_counts(project: Path) -> None:

@@ -18,7 +18,7 @@ class Limit(Struct, frozen=True):
 
 
 def reaches(finding: Finding, limit: Limit) -> bool:
-    if finding.removal and not limit.removal:
+    if finding.known or (finding.removal and not limit.removal):
         return False
     certain = CERTAINTIES.index(finding.certainty) <= CERTAINTIES.index(limit.certainty)
     return certain and DAMAGES.index(finding.damage) <= DAMAGES.index(limit.damage)

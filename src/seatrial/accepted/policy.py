@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.accepted.limit import Limit
 from seatrial.accepted.naming import is_known, is_name, refusal
 from seatrial.model.acceptance import Suppression
 from seatrial.model.errors import CannotContinue
@@ -25,6 +26,8 @@ class Policy(Struct, frozen=True):
     """The rules that are not reported."""
     entries: tuple[Suppression, ...] = ()
     """What seatrial.yaml accepts."""
+    limit: Limit = Limit()
+    """What fails a check."""
     file: str = ""
     """The seatrial.yaml that was used."""
 

@@ -60,10 +60,11 @@ def check(
         it is written to a file, beside the report on standard output. Repeatable.
     compare
         Rehearse OLD (same kind of input, or git:REF) with the same trial, and report which findings and dependencies
-        are gone, new and unchanged.
+        are gone, new and unchanged. Only new ones exit 1.
     since
         Check only the charts that changed since the merge base with REF, each upgraded from its version there; also
         the charts that use a changed library chart of the same folder. The input is a chart or a folder of charts.
+        Only findings that the old version does not have exit 1.
     rehearsal
         Check a rehearsal that `seatrial run -o json` stored, without rehearsing anything. Repeatable: pass the
         ordinary, the lazy and the eager schedule of each engine.
@@ -92,20 +93,27 @@ def _checked(
 ) -> Result:
     from msgspec.structs import replace
 
+    from seatrial.accepted import baseline
     from seatrial.accepted.policy import policy_of, with_configuration
-    from seatrial.cli import terminal, threshold
+    from seatrial.cli import outputs, terminal, threshold
     from seatrial.fleet import check_all
     from seatrial.sources.configuration import NONE, configuration_of
 
     configured = NONE if other.rehearsal else configuration_of(inputs)
     limit = threshold.limit_of(findings, configured)
-    policy = policy_of(split(findings.select), split(findings.ignore), configured)
+    policy = replace(policy_of(split(findings.select), split(findings.ignore), configured), limit=limit)
+    known = baseline.read(findings.baseline) if findings.baseline else None
     with terminal.progress_line(display) as progress:
         if other.rehearsal:
             result = _stored(other.rehearsal, policy)
         else:
             given = replace(options("check", inputs, release), compare=other.compare)
             result = check_all(with_configuration(given, configured), other.since, progress, policy)
+    if known is not None:
+        result = baseline.with_baseline(result, findings.baseline, known)
+    if file := findings.write_baseline:
+        outputs.write_file(file, baseline.written(result.findings), f"--write-baseline {file}: cannot write it")
+        result = baseline.with_known(result, result.findings)
     return threshold.ended(result, limit, zero=findings.exit_zero)
 
 

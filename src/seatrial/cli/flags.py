@@ -133,10 +133,14 @@ class FindingFlags:
     leaves."""
     exit_zero: Annotated[bool, flag("--exit-zero", group=FINDINGS)] = False
     """Exit 0 whatever is found."""
-    select: Annotated[Texts, flag("--select", group=FINDINGS, value="RULE,...")] = ()
+    select: Annotated[Texts, flag("--select", group=FINDINGS, value="RULE,RULE")] = ()
     """Report only these rules: names, codes, or beginnings of codes such as ST2. Repeatable."""
-    ignore: Annotated[Texts, flag("--ignore", group=FINDINGS, value="RULE,...")] = ()
+    ignore: Annotated[Texts, flag("--ignore", group=FINDINGS, value="RULE,RULE")] = ()
     """Do not report these rules. Repeatable."""
+    baseline: Annotated[str, flag("--baseline", group=FINDINGS, value="FILE")] = ""
+    """Findings that are known: they do not fail the check, unless they have become worse."""
+    write_baseline: Annotated[str, flag("--write-baseline", group=FINDINGS, value="FILE")] = ""
+    """Write all findings to FILE, for --baseline."""
 
 
 NO_FLAGS = ReleaseFlags()

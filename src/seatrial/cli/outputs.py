@@ -47,7 +47,7 @@ def write(targets: Sequence[Target], render: Callable[[Target], str]) -> None:
     """Write files first, so that they exist even if a reader closes standard output."""
     for target in sorted(targets, key=lambda target: not target.file):
         if target.file:
-            _write_file(target, render(target))
+            write_file(target.file, render(target), f"{target}: cannot write the report")
         else:
             terminal.write(render(target))
 
@@ -74,9 +74,9 @@ def _check_path(target: Target, others: Sequence[Target]) -> None:
         raise CannotContinue(f"{target}: another report is written to the same file")
 
 
-def _write_file(target: Target, text: str) -> None:
+def write_file(file: str, text: str, failure: str) -> None:
     """Write a file as a whole: a reader sees the old content or the new one. Pipes and devices are written directly."""
-    path, content = Path(target.file), text.encode(errors="backslashreplace")
+    path, content = Path(file), text.encode(errors="backslashreplace")
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
@@ -89,4 +89,4 @@ def _write_file(target: Target, text: str) -> None:
         finally:
             beside.unlink(missing_ok=True)
     except OSError as why:
-        raise CannotContinue(f"{target}: cannot write the report: {why.strerror or why}") from None
+        raise CannotContinue(f"{failure}: {why.strerror or why}") from None

@@ -60,7 +60,8 @@ def exit_of(result: Result, limit: Limit, *, zero: bool = False) -> Exit:
         found_none = "no findings in what was rehearsed" if is_partial(result) else "no findings"
         found_none += " of the selected rules" if result.not_selected else ""
         found_none += " but ignored ones" if result.ignored else ""
-        return Exit(0, f"no finding reaches {limit}" if result.findings else found_none)
+        new = "new " if any(finding.known for finding in result.findings) else ""
+        return Exit(0, f"no {new}finding reaches {limit}" if result.findings else found_none)
     so_many = f"{counted(len(failing), 'finding reaches', 'findings reach')} {limit}"
     return Exit(0, f"--exit-zero, but {so_many}", failing) if zero else Exit(1, so_many, failing)
 

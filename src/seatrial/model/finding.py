@@ -73,6 +73,8 @@ class Finding(Struct, frozen=True):
     """What sets it apart from another finding of the same rule about the same objects."""
     fingerprint: str = ""
     """The same for the same hazard in another revision of the input; only `check` computes it."""
+    known: bool = False
+    """Whether a baseline or the old version has it, as bad: it does not fail a check."""
 
 
 class Rule(Struct, frozen=True):
@@ -138,6 +140,12 @@ def _under(group: list[Finding], engine: EngineId, schedules: Collection[str]) -
 def gravity(finding: Finding) -> tuple[bool, int, int]:
     """What is gravest, first: a failure that is only likely is worse than a certain nuisance."""
     return finding.damage == "nuisance", CERTAINTIES.index(finding.certainty), DAMAGES.index(finding.damage)
+
+
+def is_worse(finding: Finding, certainty: Certainty, damage: Damage) -> bool:
+    """Whether a finding is more certain or does more damage than it did before."""
+    more_certain = CERTAINTIES.index(finding.certainty) < CERTAINTIES.index(certainty)
+    return more_certain or DAMAGES.index(finding.damage) < DAMAGES.index(damage)
 
 
 def _certainty(group: list[Finding], engine: EngineId, schedules: Collection[str]) -> Certainty:

@@ -22,6 +22,7 @@ def lines(findings: Iterable[Finding]) -> Iterator[Line]:
         case = f" [{finding.case}]" if finding.case else ""
         case += f" [{after(finding)}]" if finding.after else ""
         removal = " (on removal)" if finding.removal else ""
+        removal += " (known)" if finding.known else ""
         yield line(
             Piece(f"{_where(finding)}:", "strong"),
             f" {finding.rule} ",

@@ -96,6 +96,9 @@ class JsonHazard(Struct, frozen=True, omit_defaults=True):
             description="What uninstall, delete or destroy does by design; fails a check only with --fail-on-removal."
         ),
     ] = False
+    known: Annotated[
+        bool, Meta(description="The baseline or the old version has it as well; it does not fail the check.")
+    ] = False
 
 
 class JsonIgnored(Struct, frozen=True, omit_defaults=True):

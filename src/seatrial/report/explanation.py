@@ -61,8 +61,9 @@ def headline(finding: Finding) -> str:
 
 
 def rating(finding: Finding) -> str:
-    """`will, outage`; what a removal does by design says so."""
-    return f"{finding.certainty}, {finding.damage}{', on removal' if finding.removal else ''}"
+    """`will, outage`; what a removal does by design says so, and what is known."""
+    apart = (", on removal" if finding.removal else "") + (", known" if finding.known else "")
+    return f"{finding.certainty}, {finding.damage}{apart}"
 
 
 def place(found: Place) -> str:

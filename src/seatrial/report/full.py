@@ -25,6 +25,7 @@ FINDINGS_MAX = 30
 """Findings with headline and place; the rest take one line each."""
 DIFFERENCES_MAX = 8
 BRIEF = "Findings below --fail-on (-v shows them in full):"
+KNOWN = "Known findings (they were there before, and do not fail the check):"
 REMOVAL = "When it is removed (by design; fails a check only with --fail-on-removal):"
 
 NO_BREAK = "\xa0"
@@ -68,11 +69,13 @@ def _findings(result: Result, page: Page) -> Iterator[Line]:
         for number, one in enumerate(shown)
         if page.verbose
         or id(one) in failing
-        or (number < FULL_MIN and not one.removal and first_of_rule[one.rule] == id(one))
+        or (number < FULL_MIN and not one.removal and not one.known and first_of_rule[one.rule] == id(one))
     }
     by_design = [one for one in shown if one.removal]
     yield from _in_full((one for one in shown if id(one) in whole and not one.removal), result, page)
-    yield from _in_brief(BRIEF, [one for one in shown if id(one) not in whole and not one.removal], page)
+    brief = [one for one in shown if id(one) not in whole and not one.removal]
+    yield from _in_brief(BRIEF, [one for one in brief if not one.known], page)
+    yield from _in_brief(KNOWN, [one for one in brief if one.known], page)
     if any(id(one) in whole for one in by_design):
         yield line(Piece(REMOVAL, "strong"))
         yield ()

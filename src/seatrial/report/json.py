@@ -143,6 +143,7 @@ def _hazard(finding: Finding, proof: Proof | None) -> JsonHazard:
         case=finding.case,
         after=list(finding.after),
         removal=finding.removal,
+        known=finding.known,
     )
 
 

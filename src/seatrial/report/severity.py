@@ -11,7 +11,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 def severity(finding: Finding) -> Severity:
-    """`may` and `nuisance` each lower it by one level; what a removal does by design is a note."""
-    if finding.removal:
+    """`may` and `nuisance` each lower it by one level; what a removal does by design, or is known, is a note."""
+    if finding.removal or finding.known:
         return "note"
     return SEVERITIES[(finding.certainty == "may") + (finding.damage == "nuisance")]

@@ -104,7 +104,9 @@ def _findings(result: Result) -> str:
     certainties = Counter(finding.certainty for finding in findings)
     split = ", ".join(f"{certainties[word]} {word}" for word in CERTAINTIES if certainties[word])
     removals = sum(finding.removal for finding in findings)
+    known = sum(finding.known for finding in findings)
     apart = f"; {removals} when it is removed" if removals else ""
+    apart += f"; {known} known" if known else ""
     return f"{counted(len(findings), 'finding')}{f' ({split}{apart})' if split else ''}"
 
 

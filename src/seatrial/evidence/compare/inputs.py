@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.evidence.compare.engine_differences import Seen
 from seatrial.evidence.compare.engine_outcomes import standings_of
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.graph.linking import graph_of
-from seatrial.model.finding import Finding
+from seatrial.model.finding import Finding, is_worse
 from seatrial.model.release import Case
 from seatrial.model.result import Change, Comparison, Edge, Judged
 
@@ -57,6 +58,16 @@ def _judged(findings: Sequence[Finding]) -> dict[tuple[str, str, str], Judged]:
         for name in map(str, finding.objects or (finding.action,)):
             judged.setdefault((finding.rule, finding.code, name), Judged(finding.certainty, finding.damage))
     return judged
+
+
+def marked(old: Sequence[Finding], new: Sequence[Finding]) -> Iterator[Finding]:
+    """The new findings; one is known if the old input has it for all its objects, as bad."""
+    was = _judged(old)
+    for finding in new:
+        names = map(str, finding.objects or (finding.action,))
+        before = [was.get((finding.rule, finding.code, name)) for name in names]
+        as_bad = all(one is not None and not is_worse(finding, one.certainty, one.damage) for one in before)
+        yield replace(finding, known=True) if as_bad else finding
 
 
 def _edges(case: Case) -> Iterator[Edge]:
