@@ -180,14 +180,18 @@ def test_an_unsupported_runtime_suggests_a_preview(write: Write, tmp_path: Path,
     )
 
 
-def test_the_virtualenv_of_a_workspace_is_found_in_a_parent_folder(write: Write, tmp_path: Path) -> None:
+def test_the_virtualenv_of_a_workspace_is_found_in_a_parent_folder(
+    write: Write, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """But not above the repository, and not if it has no Pulumi: then it belongs to something else."""
     path = write("")
     (tmp_path / ".git").touch()
     interpreter = tmp_path / ".venv" / "bin" / "python"
     interpreter.parent.mkdir(parents=True)
-    interpreter.write_text("#!/bin/sh\necho no python\n")
-    interpreter.chmod(0o755)
+    installed = tmp_path_factory.mktemp("installed") / "python"
+    installed.write_text("#!/bin/sh\necho no python\n")
+    installed.chmod(0o755)
+    interpreter.symlink_to(installed)
     with pytest.raises(NothingToCheck):
         read_program(path)
     (tmp_path / ".venv" / "lib" / "python3.11" / "site-packages" / "pulumi").mkdir(parents=True)

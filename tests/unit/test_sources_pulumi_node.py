@@ -203,8 +203,9 @@ def test_a_program_cannot_read_the_home_of_the_user(write: Write, monkeypatch: p
 
 
 def test_a_program_without_node_or_packages_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "Pulumi.yaml").write_text("name: app\nruntime: nodejs\n")
+    (tmp_path / "app").mkdir()
+    monkeypatch.chdir(tmp_path / "app")
+    (tmp_path / "app/Pulumi.yaml").write_text("name: app\nruntime: nodejs\n")
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert complaint(".") == ".: run the program: Pulumi.yaml needs node, which is not on the PATH"

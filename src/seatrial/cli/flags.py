@@ -85,6 +85,8 @@ class ReleaseFlags:
     """Local checkout of a repository that Argo CD or Flux fetches. Repeatable."""
     chart: Annotated[Texts, flag("--chart", group=REHEARSAL, value="NAME=PATH")] = ()
     """Local copy of a chart that Flux or a Pulumi program fetches. Repeatable."""
+    trust: Annotated[bool, flag("--trust", group=REHEARSAL)] = False
+    """Run the Pulumi program even if this system has no sandbox for it, or if it brings its own interpreter."""
     consumers: Annotated[str, flag("--consumers", group=REHEARSAL, value="DIR")] = ""
     """Treat the input as a library chart: check the charts in DIR that depend on it, upgraded from its --from
     version."""
@@ -185,6 +187,7 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
         consumers=release.consumers,
         repos=release.repo,
         charts=release.chart,
+        trust=release.trust,
     )
 
 

@@ -49,6 +49,8 @@ class Setting(Struct, frozen=True):
     """Whether `helm template` prints the CRDs of crds/ for kubectl; other engines bring them anyway."""
     binaries: dict[str, str] = {}
     """By engine: the user's binary that runs in place of what is built in or simulated."""
+    trust: bool = False
+    """Whether programs run without a sandbox where the system has none."""
     config: Any = None
     """How the engine itself is set up; only the engine knows what this is."""
 

@@ -91,6 +91,8 @@ class CheckOptions(Struct, frozen=True):
     """The kubectl binary to run instead of the simulated one."""
     charts: tuple[str, ...] = ()
     """`NAME=PATH`: local copies of charts that Flux or a Pulumi program fetches."""
+    trust: bool = False
+    """Whether Pulumi programs run without a sandbox where the system has none."""
     compare: str = ""
     """The input to compare with."""
     compare_engines: bool = False
@@ -291,6 +293,7 @@ def _setting(
         repos=repos_of(options.repos, opened.beside),
         charts=charts_given(options.charts),
         include_crds=options.include_crds,
+        trust=options.trust,
         binaries=with_binary(engine, given) if options.compare_engines else given,
     )
     return configured(load(engine.name), setting, trial)

@@ -1,4 +1,4 @@
-"""The user's programs and binaries as processes: without network, credentials and write access. Makes no decisions."""
+"""The user's programs and binaries as processes: without network, credentials, privileges and write access."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+REFUSED = 77
+"""The same as in `confined`, which is run and not imported."""
 CONFINED = Path(__file__).with_name("confined.py")
 SECRETIVE = (
     *("/run/secrets", "/var/run/secrets", "/run/user", "/run/credentials"),
@@ -25,15 +27,19 @@ class Door(Struct, frozen=True):
     """The process sends the socket that it listens on over this descriptor."""
 
 
-def confined(command: Iterable[str], *, home: str, seen: Iterable[Path], door: Door | None = None) -> list[str]:
+def confined(
+    command: Iterable[str], *, home: str, seen: Iterable[Path], door: Door | None = None, required: bool = False
+) -> list[str]:
     """The command line that runs a command in the sandbox.
 
-    Of the hidden paths it sees those in `seen`; `home` is the only folder that it can write to.
+    Of the hidden paths it sees those in `seen`; `home` is the only folder that it can write to. If a sandbox is
+    `required` and the system has none, nothing is run and the exit code is `REFUSED`.
     """
     return [
         sys.executable,
         "-I",
         str(CONFINED),
+        "required" if required else "",
         home,
         *_view(seen),
         f"{door.port}:{door.descriptor}" if door else "",

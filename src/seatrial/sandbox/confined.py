@@ -1,7 +1,9 @@
-"""A sandbox: a separate process that drops the network and write access, then executes the program.
+"""A sandbox: a separate process that drops the network, write access and all privileges, then executes the program.
 
-Run by path, with the only writable folder, the paths to hide, the paths to show in spite of that (both joined like
-PATH), a door or nothing, and the command. Uses the standard library only.
+Run by path, with `required` or nothing, the only writable folder, the paths to hide, the paths to show in spite of that
+(both joined like PATH), a door or nothing, and the command. Uses the standard library only.
+
+With `required` it executes nothing where the kernel does not allow all of this, and exits with `REFUSED`.
 
 A door is `PORT:DESCRIPTOR`: the program finds a server at this port of its own loopback device, and nothing else. The
 socket that listens there is sent out of the sandbox over the descriptor, and whoever receives it answers.
@@ -31,12 +33,21 @@ MOUNT_SETATTR = 442
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 MOUNT_ATTR_RDONLY = 1
 PR_SET_PDEATHSIG = 1
+PR_CAPBSET_DROP, PR_SET_SECUREBITS, PR_SET_NO_NEW_PRIVS = 24, 28, 38
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
+NO_ROOT = 0b11101111
+"""All secure bits and their locks, except the one that keeps capabilities: user 0 is a user like others."""
+CAPABILITIES_MAX = 64
+CAPABILITY_VERSION = 0x20080522
+REFUSED = 77
+"""The exit code if there is no sandbox, and the program needs one."""
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 LOOPBACK = "127.0.0.1"
 CPU_SECONDS_MAX = 120
 FILE_BYTES_MAX = 64 * 1024 * 1024
 HOME_BYTES_MAX = 4 * FILE_BYTES_MAX
 MEMORY_BYTES_MAX = 4 * 1024 * 1024 * 1024
+DESCRIPTORS_MAX = 4096
 PROCESSES_MAX = 4096
 """Includes threads, and on older kernels all processes of the user: it only stops fork bombs."""
 
@@ -54,9 +65,12 @@ class Attributes(ctypes.Structure):
 
 def main() -> None:
     parent = os.getppid()
-    home, hidden, seen, door, *command = sys.argv[1:]
+    required, home, hidden, seen, door, *command = sys.argv[1:]
     shown = [home, *seen.split(os.pathsep), str(Path(command[0]).resolve().parent.parent)]
-    alone = sys.platform == "linux" and _alone(home, hidden.split(os.pathsep), shown)
+    alone = sys.platform == "linux" and _alone()
+    sealed = alone and _sealed(home, hidden.split(os.pathsep), shown)
+    if required and not sealed:
+        sys.exit(REFUSED)
     if sys.platform == "linux":  # The program ends together with seatrial; entering namespaces resets this.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -66,6 +80,7 @@ def main() -> None:
         (resource.RLIMIT_CPU, CPU_SECONDS_MAX),
         (resource.RLIMIT_FSIZE, FILE_BYTES_MAX),
         (resource.RLIMIT_DATA, MEMORY_BYTES_MAX),
+        (resource.RLIMIT_NOFILE, DESCRIPTORS_MAX),
         *(((resource.RLIMIT_NPROC, PROCESSES_MAX),) if alone else ()),
     ):
         _, hard = resource.getrlimit(limit)
@@ -75,14 +90,13 @@ def main() -> None:
         _open_door(*map(int, door.split(":")), alone=alone)
     if alone:
         _become_init()
+    if sys.platform == "linux" and not _unprivileged() and required:
+        sys.exit(REFUSED)
     os.execv(command[0], command)
 
 
-def _alone(home: str, hidden: list[str], shown: list[str]) -> bool:
-    """Enter namespaces without a network, without other processes, and with a read-only disk.
-
-    Most kernels allow this to every user; elsewhere only the guards inside of the program protect the system.
-    """
+def _alone() -> bool:
+    """Enter namespaces without a network and without other processes. Most kernels allow this to every user."""
     libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.getuid(), os.getgid()
     if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID):
@@ -90,13 +104,21 @@ def _alone(home: str, hidden: list[str], shown: list[str]) -> bool:
     for file, text in (("uid_map", f"{user} {user} 1"), ("setgroups", "deny"), ("gid_map", f"{group} {group} 1")):
         with suppress(OSError):  # Without a user mapping the home below would not be writable.
             Path("/proc/self", file).write_text(text)
+    with suppress(OSError):  # In a further namespace the program would have capabilities again.
+        Path("/proc/sys/user/max_user_namespaces").write_text("0")
+    return True
+
+
+def _sealed(home: str, hidden: list[str], shown: list[str]) -> bool:
+    """Make the disk read-only except for `home`, and hide paths. False if the kernel does not allow it."""
+    libc = ctypes.CDLL(None, use_errno=True)
     own = libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) == 0
     size = f"size={HOME_BYTES_MAX},mode=700".encode()
     if not own or (
         libc.mount(b"tmpfs", home.encode(), b"tmpfs", MS_NOSUID | MS_NODEV, size)
         and libc.mount(home.encode(), home.encode(), None, MS_BIND, None)
     ):
-        return True  # Without a writable folder it could not start: then only the guards protect the disk.
+        return False
     for number, path in enumerate(hidden):
         _hide(libc, Path(path), [*map(Path, shown)], Path(home, ".hidden", str(number)))
     for mount, flags, attributes in (
@@ -104,8 +126,23 @@ def _alone(home: str, hidden: list[str], shown: list[str]) -> bool:
         (home.encode(), 0, Attributes(clear=MOUNT_ATTR_RDONLY)),
     ):
         call, where, how = (ctypes.c_long(word) for word in (MOUNT_SETATTR, AT_FDCWD, flags))
-        libc.syscall(call, where, mount, how, ctypes.byref(attributes), ctypes.c_size_t(ctypes.sizeof(attributes)))
+        size_of = ctypes.c_size_t(ctypes.sizeof(attributes))
+        if libc.syscall(call, where, mount, how, ctypes.byref(attributes), size_of):
+            return False
     return True
+
+
+def _unprivileged() -> bool:
+    """Drop every capability for good, and let no program that is executed gain one."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        return False
+    for number in range(CAPABILITIES_MAX):  # Fails for an ordinary user, and for unknown numbers.
+        libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
+    libc.prctl(PR_SET_SECUREBITS, NO_ROOT, 0, 0, 0)
+    libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
+    return bool(libc.capset(header, (ctypes.c_uint32 * 6)()) == 0)
 
 
 def _open_door(port: int, descriptor: int, *, alone: bool) -> None:

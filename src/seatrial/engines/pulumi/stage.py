@@ -46,7 +46,8 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     def read() -> Release:
         kind = kind_at(path, opened.beside) if git.is_ref(path) else kind_of(path)
         if kind == PROGRAM:
-            return read_program(path, setting.charts, beside=opened.beside, config=given, **served(setting))
+            options = {"beside": opened.beside, "config": given, "trust": setting.trust, **served(setting)}
+            return read_program(path, setting.charts, **options)
         return as_program(release_of(step, setting), kind.name)
 
     key = (path, msgspec.json.encode(given, order="sorted")) if step.source else None

@@ -16,6 +16,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, Place
 from seatrial.sandbox import confined
+from seatrial.sandbox.client import on_path
 from seatrial.sources.files import read_text, roots_of, shown
 from seatrial.sources.manifests.kustomize_bases import FILES, refuse_foreign
 from seatrial.sources.manifests.objects import defined_scopes, objects_in, resources
@@ -121,12 +122,12 @@ def _beneath(folder: Path, top: Path | None = None) -> list[str]:
 
 def _output(folder: Path, roots: Iterable[Path], shown_as: str = "") -> str:
     """What the tool prints. It runs without a network where the kernel allows that."""
-    named = shown_as or shown(str(folder))
+    named, roots = shown_as or shown(str(folder)), tuple(roots)
     refuse_foreign(folder, roots, named)
     for program, verb in BUILDERS:
-        path = shutil.which(program)
-        if path is None:
-            continue
+        path = on_path(program)
+        if not path or any(Path(path).resolve().is_relative_to(root.resolve()) for root in roots):
+            continue  # Nothing of the project is run.
         done = _run([path, verb, str(folder.absolute())], roots)
         if done is None:
             raise CannotContinue(f"{named}: {program} {verb} took longer than {TIMEOUT_SECONDS} s")

@@ -21,6 +21,7 @@ from seatrial.sources.pulumi.charts import Charts
 from seatrial.sources.pulumi.commits import Checkout, as_committed, checked_out
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.naming import NAMESPACE
+from seatrial.sources.pulumi.process import NoSandbox
 from seatrial.sources.pulumi.project import PulumiProject, read_project, with_configuration
 from seatrial.sources.pulumi.recordings import read_recording, replay
 
@@ -30,6 +31,10 @@ RUNTIMES: dict[str, Register] = {"nodejs": node.run, "python": python.run, "yaml
 INSTEAD = (
     "pass the output of Pulumi instead: pulumi preview --json --show-sames > preview.json, or for the deployed stack: "
     "pulumi stack export > stack.json"
+)
+NO_SANDBOX = (
+    "this system has no sandbox for it (it needs Linux with user namespaces); pass --trust if you trust the program, "
+    "or check the output of pulumi preview --json"
 )
 EMPTY = {False: "the program registers no resources", True: "contains no resources"}
 
@@ -42,6 +47,7 @@ def read_program(
     config: Body | None = None,
     kube_version: str = "",
     api_versions: tuple[str, ...] = (),
+    trust: bool = False,
 ) -> Release:
     """The resources that a program registers, as a release; `charts` are local copies of the charts it fetches.
 
@@ -49,18 +55,18 @@ def read_program(
     """
     found = Charts(Path(), dict(charts or {}), kube_version, api_versions)
     if not git.is_ref(path):
-        return _read(path, found, config or {})
+        return _read(path, found, config or {}, trust=trust)
     with checked_out(path, beside) as checkout:
-        release = as_committed(_read(checkout.path, found, config or {}, checkout), checkout)
+        release = as_committed(_read(checkout.path, found, config or {}, checkout, trust=trust), checkout)
     return replace(release, source=path)
 
 
-def _read(path: str, charts: Charts, config: Body, checkout: Checkout | None = None) -> Release:
+def _read(path: str, charts: Charts, config: Body, checkout: Checkout | None = None, *, trust: bool) -> Release:
     if Path(path).is_file():
         project, recording = read_recording(path)
         register: Register = partial(replay, recording)
     else:
-        project = with_configuration(read_project(path), config)
+        project = replace(with_configuration(read_project(path), config), trusted=trust)
         register = _runs(project)
     if checkout is not None:
         project = replace(project, today=checkout.today, packages=checkout.packages)
@@ -89,6 +95,8 @@ def _registered(project: PulumiProject, register: Register, charts: Charts) -> M
         monitor = Monitor(project, charts, own_crds)
         try:
             register(project, monitor)
+        except NoSandbox:
+            raise CannotContinue(f"{project.path}: run the program: {NO_SANDBOX}") from None
         except CannotContinue as why:
             if monitor.refused is None:
                 why.args = ("\n  ".join((str(why), *monitor.program().absent, *monitor.program().unknown)),)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
+from seatrial.sandbox.client import on_path
 from seatrial.sources.files import shown
 from seatrial.sources.pulumi import compiling, process
 from seatrial.sources.pulumi.failures import raise_failure
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.packages import described, home_of, looked_through, packages_in
-from seatrial.sources.pulumi.project import PulumiProject
+from seatrial.sources.pulumi.project import PulumiProject, owned_by_the_user
 
 RECORDER = Path(__file__).with_name("recorder.cjs")
 GUARD = Path(__file__).with_name("guard.cjs")
@@ -55,6 +55,7 @@ def run(project: PulumiProject, monitor: Monitor, seconds: float = SECONDS_MAX) 
         folder=project.working_folder,
         seconds=seconds,
         seen=_seen(project, folders),
+        trusted=project.trusted,
     )
     if ended.message["do"] == "lacking":
         raise CannotContinue(_lacking(project, str(ended.message["message"])))
@@ -65,9 +66,10 @@ def run(project: PulumiProject, monitor: Monitor, seconds: float = SECONDS_MAX) 
 
 def _node(project: PulumiProject) -> tuple[str, tuple[int, int]]:
     """The node on the PATH, and its version."""
-    node = shutil.which("node")
-    if node is None:
+    node = on_path("node")
+    if not node:
         raise CannotContinue(f"{project.path}: run the program: {project.file} needs node, which is not on the PATH")
+    owned_by_the_user(Path(node), project)
     said = process.version_of(node)
     found = re.match(r"v(\d+)\.(\d+)", said)
     version = (int(found[1]), int(found[2])) if found else (0, 0)

@@ -20,7 +20,7 @@ from typing import IO, Any
 from msgspec import Struct
 
 from seatrial.model.resource import Body
-from seatrial.sandbox import confined
+from seatrial.sandbox import REFUSED, confined
 from seatrial.sources.pulumi.messages import FINAL_MESSAGES, understood
 
 RECORDERS = Path(__file__).parent
@@ -29,6 +29,11 @@ MESSAGES_MAX = 50_000
 MESSAGE_CHARS_MAX = 20_000_000
 SAID_CHARS_MAX = 200_000_000
 SAID_BYTES_MAX = 20_000
+GONE_SECONDS = 1.0
+
+
+class NoSandbox(Exception):
+    """The system has no sandbox for a program that is not trusted. It was not run."""
 
 
 class ProgramExit(Struct, frozen=True):
@@ -48,15 +53,16 @@ def run(
     folder: Path,
     seconds: float,
     seen: Iterable[Path] = (),
+    trusted: bool = False,
 ) -> ProgramExit:
-    """Run a program to its end, and answer its messages.
+    """Run a program to its end, and answer its messages. Only a trusted one runs where there is no sandbox.
 
     `command` gets the file descriptors for the messages, and the home. Of the hidden paths, the program sees its own
     folder and those in `seen`.
     """
     with _home() as home, _pipes() as (theirs, ours), Path(home, "said").open("w+b") as said:
         process = subprocess.Popen(
-            confined(command(*theirs, home), home=home, seen=(RECORDERS, folder, *seen)),
+            confined(command(*theirs, home), home=home, seen=(RECORDERS, folder, *seen), required=not trusted),
             cwd=folder,
             env=_environment(home),
             stdin=subprocess.DEVNULL,
@@ -69,13 +75,15 @@ def run(
             os.close(descriptor)
         late = threading.Timer(seconds, _end, [process])
         late.start()
+        last: Body = {"do": ""}
         try:
             last = _converse(*ours, {**setting, "home": home}, answer)
         finally:
             in_time = late.is_alive()
             late.cancel()
-            _end(process)
-            process.wait()
+            code = _ended(process, waits=last["do"] == "gone")
+        if code == REFUSED and last["do"] == "gone":
+            raise NoSandbox
         said.seek(0)
         return ProgramExit(last, said.read(SAID_BYTES_MAX).decode(errors="replace").strip(), late=not in_time)
 
@@ -140,6 +148,14 @@ def _environment(home: str) -> dict[str, str]:
     """An environment without credentials, clusters or proxies of the user."""
     usual = {"HOME": home, "TMPDIR": home, "PATH": os.defpath, "LANG": "C.UTF-8"}
     return {**usual, "PYTHONHASHSEED": "0", "PYTHONSAFEPATH": "1"}  # Makes the order of sets deterministic.
+
+
+def _ended(process: subprocess.Popen[Any], *, waits: bool) -> int:
+    """The exit code. A program that closed its pipes is given a moment to end by itself."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(GONE_SECONDS if waits else 0)
+    _end(process)
+    return process.wait()
 
 
 def _end(process: subprocess.Popen[Any]) -> None:

@@ -46,6 +46,9 @@ class PulumiProject(Struct, frozen=True):
     packages: tuple[Path, ...] = ()
     """Folders outside of the project that contain its packages."""
 
+    trusted: bool = False
+    """Whether the user trusts it: then it also runs without a sandbox, with an interpreter of its own."""
+
     @property
     def root(self) -> Path:
         """The repository or workspace that contains the program."""
@@ -97,6 +100,16 @@ def read_project(path: str) -> PulumiProject:
         config=config,
         secrets=tuple(key for key, value in config.items() if value == SECRET),
     )
+
+
+def owned_by_the_user(executable: Path, project: PulumiProject) -> Path:
+    """An interpreter that is no file of the project. A virtualenv links to one that is installed elsewhere."""
+    roots = (project.root, *((project_of(project.today),) if project.today else ()))
+    if project.trusted or not any(executable.resolve().is_relative_to(root) for root in roots):
+        return executable
+    where = project.typed(executable) if executable.is_relative_to(project.root) else shown(str(executable))
+    words = f"{where} is a file of the project, and seatrial does not run it; pass --trust to allow it"
+    raise CannotContinue(f"{project.path}: run the program: {words}")
 
 
 def with_configuration(project: PulumiProject, given: dict[str, Any]) -> PulumiProject:

@@ -14,7 +14,7 @@ from seatrial.sources.files import project_of
 from seatrial.sources.pulumi import process
 from seatrial.sources.pulumi.failures import raise_failure
 from seatrial.sources.pulumi.monitor import Monitor
-from seatrial.sources.pulumi.project import PulumiProject
+from seatrial.sources.pulumi.project import PulumiProject, owned_by_the_user
 
 RECORDER = Path(__file__).with_name("recorder.py")
 USUAL_VENVS = (".venv", "venv")
@@ -37,6 +37,7 @@ def run(project: PulumiProject, monitor: Monitor, seconds: float = SECONDS_MAX) 
         folder=project.working_folder,
         seconds=seconds,
         seen=opened,
+        trusted=project.trusted,
     )
     if ended.message["do"] == "lacking":
         raise CannotContinue(_lacking(project, interpreter, str(ended.message["message"])))
@@ -57,7 +58,7 @@ def _interpreter(project: PulumiProject) -> Path:
             found = beside / folder / "bin" / "python"
             own = beside in (project.folder, project.today) or any((beside / folder).glob(SDK))
             if found.exists() and own:
-                return found
+                return owned_by_the_user(found, project)
     return Path(sys.executable)
 
 
