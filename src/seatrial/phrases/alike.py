@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from seatrial.model.finding import Finding
 from seatrial.model.fingerprint import without_names
+from seatrial.phrases.headline import fitted
 from seatrial.phrases.outcome import named
 
 
@@ -17,7 +18,7 @@ def one_for_each_line(findings: Iterable[Finding]) -> list[Finding]:
     for number, finding in enumerate(findings):
         line = finding.places[0] if finding.places else number
         alike.setdefault((line, *_said(finding)), []).append(finding)
-    return [_merged(*group) for group in alike.values()]
+    return [fitted(_merged(*group)) for group in alike.values()]
 
 
 def _said(finding: Finding) -> tuple[object, ...]:

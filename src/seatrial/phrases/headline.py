@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
+from seatrial.model.finding import Finding
+
 HEADLINE_MAX = 100
-NAME_MAX = 24
-"""A name is cut in the middle only if it is longer than this."""
-SHORT_KINDS = {"CustomResourceDefinition/": "CRD ", "PersistentVolumeClaim/": "PVC "}
-_NAMESPACE = re.compile(r"\b([A-Z]\w+[/ ])[a-z0-9.-]+/(?=\w)")
-_NAME = re.compile(rf"(?<=[/ ])[a-z0-9.-]{{{NAME_MAX + 1},}}")
+NAME_LIMITS = (24, 20, 16, 12)
+"""Names that are longer are cut in the middle: to the first of these lengths with which the headline fits."""
+SHORT_KINDS = {
+    "CustomResourceDefinition/": "CRD ",
+    "PersistentVolumeClaim/": "PVC ",
+    "HorizontalPodAutoscaler/": "HPA ",
+    "PodDisruptionBudget/": "PDB ",
+    "ValidatingWebhookConfiguration/": "webhook configuration ",
+    "MutatingWebhookConfiguration/": "webhook configuration ",
+}
+_NAMESPACE = re.compile(r"\b([A-Z]\w+/|(?:PVC|HPA|PDB) )[a-z0-9.-]+/(?=\w)")
+_NAME = re.compile(r'(?<=[/ "])[a-z0-9.-]+')
+_CUT = " ..."
+
+
+def fitted(finding: Finding) -> Finding:
+    """A finding whose headline fits. What does not fit even with short names is the first detail."""
+    headline = fit(finding.message)
+    if len(headline) <= HEADLINE_MAX:
+        return replace(finding, message=headline)
+    return replace(finding, message=_cut_at_end(headline), details=(f"{headline}.", *finding.details))
 
 
 def fit(headline: str) -> str:
@@ -20,19 +40,28 @@ def fit(headline: str) -> str:
         headline = headline.replace(kind, short)
     if len(headline) > HEADLINE_MAX:
         headline = _NAMESPACE.sub(r"\1", headline)
-    if len(headline) > HEADLINE_MAX:
-        headline = _NAME.sub(lambda name: _cut(name[0]), headline)
+    whole = headline
+    for limit in NAME_LIMITS:
+        if len(headline) > HEADLINE_MAX:
+            headline = _with_names_up_to(limit, whole)
     return headline
 
 
 def fit_quote(before: str, quote: str) -> str:
     """A headline that ends with words of an engine, of which it keeps the first that fit."""
     whole = fit(before + quote)
-    if len(whole) <= HEADLINE_MAX:
-        return whole
-    return whole[: HEADLINE_MAX - len(" ...")].rpartition(" ")[0].rstrip(" :,") + " ..."
+    return whole if len(whole) <= HEADLINE_MAX else _cut_at_end(whole)
 
 
-def _cut(name: str) -> str:
-    half = (NAME_MAX - len("...")) // 2
-    return f"{name[:half]}...{name[-half:]}"
+def _cut_at_end(headline: str) -> str:
+    return headline[: HEADLINE_MAX - len(_CUT)].rpartition(" ")[0].rstrip(" :,") + _CUT
+
+
+def _with_names_up_to(limit: int, headline: str) -> str:
+    half = (limit - len("...")) // 2
+
+    def cut(found: re.Match[str]) -> str:
+        name = found[0]
+        return f"{name[:half]}...{name[-half:]}" if len(name) > limit else name
+
+    return _NAME.sub(cut, headline)

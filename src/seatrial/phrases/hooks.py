@@ -122,9 +122,9 @@ def look_at(lack: Lack) -> str:
 
 
 def hook_needs(lack: Lack) -> str:
-    """`the pre-install hook Job/default/migrate runs as ServiceAccount/default/app`"""
+    """`hook Job/default/migrate runs as ServiceAccount/default/app`"""
     key = f"key {lack.key} of " if lack.key else ""
-    return f"the {lack.event} hook {lack.hook.ref} {how(lack.need)} {key}{lack.need.object}"
+    return f"hook {lack.hook.ref} {how(lack.need)} {key}{lack.need.object}"
 
 
 def absent(moment: Moment, lack: Lack) -> str:
@@ -139,7 +139,7 @@ def absent(moment: Moment, lack: Lack) -> str:
         case "later":
             return "a hook that Helm runs later"
         case _:
-            return "a hook that Helm does not run on uninstall"
+            return "a hook not run on uninstall"
 
 
 def evidence_of(moment: Moment, lack: Lack) -> list[Event]:

@@ -31,7 +31,7 @@ def operation_on(moment: Moment, ref: Ref) -> Operation | None:
 
 
 def brings_down(moment: Moment, owner: Resource) -> str:
-    """`helm install fails: the pre-install hook Job/default/setup`; the object alone if the step succeeds."""
+    """`helm install fails: hook Job/default/setup`; the object alone if the step succeeds."""
     ref, operation = owner.ref, operation_on(moment, owner.ref)
     if is_argocd(moment.rehearsal):
         if operation is None or operation.phase == "Succeeded":
@@ -39,5 +39,5 @@ def brings_down(moment: Moment, owner: Resource) -> str:
         return f"the sync of {operation.app} {'never ends' if operation.phase == 'Running' else 'fails'}: {ref}"
     event = event_of(moment, owner)
     if event and moment.ended.outcome != "ok":
-        return f"{ends(moment, ref)}: the {event} hook {ref}"
+        return f"{ends(moment, ref)}: hook {ref}"
     return str(ref)

@@ -16,7 +16,6 @@ from seatrial.model.finding import Certainty, Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.headline import fit
 from seatrial.phrases.objects import authentication_error, confirm_twice, users_beyond_hooks
 
 
@@ -45,7 +44,7 @@ def rotations(
             objects=[ref],
             damage=damage,
             certainty=certainty,
-            message=fit(f"{rotation.what}{_outcome_of(rotated, keys, keeper, readers)}"),
+            message=f"{rotation.what}{_outcome_of(rotated, keys, keeper, readers)}",
             details=(
                 rotation.why,
                 _mismatch(keeper, readers),
@@ -97,9 +96,9 @@ def _keeper_of(readers: list[Edge]) -> Resource | None:
 def _outcome_of(rotated: RotatedSecret, keys: tuple[str, ...], keeper: Resource | None, readers: list[Edge]) -> str:
     """The end of the headline."""
     if keeper is not None:
-        return f", and {keeper.ref} keeps the old one"
+        return f"; {keeper.ref} keeps the old one"
     if any(CERTIFICATE in rotated.content(key) for key in keys):
-        return ", which clients of the old one reject"
+        return ", which existing clients reject"
     more = f" and {len(readers) - 1} more read" if len(readers) > 1 else " reads"
     return f", which {readers[0].user.ref}{more}"
 

@@ -49,9 +49,9 @@ def only_upgrades(moment: Moment, lack: Lack) -> bool:
 def _when(lack: Lack) -> str:
     match lack.why:
         case "regular":
-            return "which Helm creates after its hooks"
+            return "which comes later"
         case "never":
-            return f"a hook that Helm does not run on {lack.action}"
+            return f"a hook not run on {lack.action}"
         case _:
             return "a hook that Helm runs later"
 

@@ -118,11 +118,10 @@ def _of_init_containers(moment: Moment, operation: Operation, workload: Resource
                 objects=[workload.ref, ref],
                 damage="failed-deploy",
                 certainty="may",
-                message=f"the sync of {operation.app} never ends if an init container of {workload.ref} waits for "
-                f"{ref}, a PostSync hook",
+                message=f"the sync of {operation.app} never ends if {workload.ref} waits for PostSync hook {ref}",
                 details=(
                     f"Argo CD runs PostSync hooks only when {workload.ref.name} is healthy.",
-                    "The init container names that Job. Whether it waits for it depends on its program, which seatrial "
+                    "An init container names that Job. Whether it waits for it depends on its program, which seatrial "
                     "does not run.",
                     NO_TIMEOUT,
                 ),

@@ -34,6 +34,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Pointer, Ref, dig
 from seatrial.model.timeline import Rehearsal
+from seatrial.phrases.headline import fit_quote
 
 SOURCES = ("path", "chart")
 
@@ -63,7 +64,7 @@ def _finding(moment: Moment, app: Ref, words: str) -> Finding:
         moment,
         objects=[app],
         damage="failed-deploy",
-        message=f"Argo CD cannot render the source of {app}: {words.partition(' desc = ')[2] or words}",
+        message=fit_quote(f"Argo CD cannot render the source of {app}: ", words.partition(" desc = ")[2] or words),
         details=(
             f'Argo CD reports: "{words}"',
             "Its sync status is Unknown, and no automated sync starts; what is deployed stays as it is.",

@@ -83,8 +83,7 @@ def _overtaken(moment: Moment, hook: Resource, done: Event) -> Finding:
         objects=[hook.ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"{helm_act(moment, hook.ref)} fails if the {event} hook {hook.ref} is deleted before Helm 4 has "
-        "seen its result",
+        message=f"{helm_act(moment, hook.ref)} fails if hook {hook.ref} is deleted before Helm 4 has seen its result",
         details=(
             "Its ttlSecondsAfterFinished is 0: the cluster deletes it as soon as it finishes. Helm gets both events "
             "one right after the other.",
@@ -106,7 +105,7 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
         Moment(rehearsal, case, one.step),
         objects=[task.object],
         damage="failed-deploy",
-        message=f"{ends_in_words(one)}: {in_words(task)} waits for {task.object}, which has finished and is deleted",
+        message=f"{ends_in_words(one)}: {in_words(task)} waits for {task.object}, finished and deleted",
         details=(
             f'Argo CD reports: "{one.operation.message}". {NO_TIMEOUT}',
             f"Its ttlSecondsAfterFinished is {seconds}: the cluster deletes it before Argo CD has seen its result."

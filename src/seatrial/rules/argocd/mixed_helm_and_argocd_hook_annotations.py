@@ -75,9 +75,9 @@ def _finding(moment: Moment, resource: Resource, phases: list[str]) -> Finding:
     written, ref = annotations_of(resource.body), resource.ref
     leaves = _on_deletion(resource)
     ran = " and ".join(phases)
-    message = f"{ref} has two hook annotations: Helm runs it at {written[hooks.HOOK]}, Argo CD in {ran}"
+    message = f"{ref} has two hook annotations: {written[hooks.HOOK]} for Helm, {ran} for Argo CD"
     if leaves:
-        message = f"{ref} is a {leaves} hook, and also runs in {ran} of every sync because of Helm's annotation"
+        message = f"{ref} is a {leaves} hook; Helm's annotation also runs it in {ran} of every sync"
     policies = " and ".join(dict.fromkeys(argocd_hooks.delete_policies(resource.body)))
     return found(
         RULE,

@@ -49,7 +49,7 @@ from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Operation, Rehearsal, SyncTask
 from seatrial.phrases.objects import in_kubectl
-from seatrial.phrases.outcome import named
+from seatrial.phrases.outcome import first_named
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -71,14 +71,15 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _finding(moment: Moment, operation: Operation, home: Ref, tasks: list[SyncTask]) -> Finding:
     brings = next((r for r in moment.case.all_resources() if r.ref == home), None)
-    resources = [moment.case.written(moment.index, task.object) for task in tasks]
+    lacking = [task.object for task in tasks]
+    resources = [moment.case.written(moment.index, ref) for ref in lacking]
     return found(
         RULE,
         moment,
         objects=[home],
         damage="failed-deploy",
-        message=f"the sync of {operation.app} fails in {in_words(tasks[0])}: {named(task.object for task in tasks)} "
-        f"needs {home}, which does not exist",
+        message=f"the sync of {operation.app} fails in {in_words(tasks[0])}: {first_named(lacking)} "
+        f"{'lacks' if len(lacking) == 1 else 'lack'} {home}",
         details=(
             f'The API server rejects it: "{tasks[0].message}"',
             f"It is in {brings.file}, which another sync applies." if brings else "",

@@ -146,8 +146,9 @@ def _finding(
         objects=[hook.ref, service.ref],
         damage="nuisance",
         certainty="may",
-        message=f"{hook.ref}, {what}, calls {service.ref} while old pods of {workload.ref} may still answer",
+        message=f"{hook.ref} calls {service.ref} while old pods of {workload.ref} may still answer",
         details=(
+            f"{hook.ref} is {what}.",
             "" if _is_awaited(moment) else f"{moment.speaker} does not wait for the new pods of {workload.ref}.",
             f"{workload.ref} is healthy when its new pods are available; the old ones are only terminating by then, "
             f"and have up to {grace if isinstance(grace, int) else GRACE_SECONDS} seconds to do so.",

@@ -68,16 +68,14 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
     brings = case.written(one.step, first.task.object)
     links = producers.chain(moment, first.need.object)
     others = ", ".join(f"{other.need.object}, {comes_in(other)}" for other in one.brought[1:])
-    soon = first.direct and not first.is_made
     return found(
         RULE,
         moment,
         objects=[task.object, first.need.object],
         damage="failed-deploy",
-        message=f"{ends_in_words(one)}: {first.user.ref} of {in_words(task)} {how(first.need)} {first.need.object}, "
-        + (comes_in(first) if soon else "which comes later"),
+        message=f"{ends_in_words(one)}: {first.user.ref} {how(first.need)} {first.need.object}, which comes later",
         details=(
-            "" if soon else f"{first.need.object} {comes_in(first).removeprefix('which ')}.",
+            f"{first.user.ref} is in {in_words(task)}; {first.need.object} {comes_in(first).removeprefix('which ')}.",
             says(moment, first.need.object),
             f"It lacks {producers.in_words(links)}." if not first.direct else "",
             f"It also lacks {others}." if others else "",

@@ -71,7 +71,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _by_argocd(ref: Ref, keys: str) -> Rotation:
-    what = f"every render by Argo CD gives {ref} a new {keys}"
+    what = f"every Argo CD render gives {ref} a new {keys}"
     return Rotation(what, BY_ARGOCD, (OLDER_COMMIT,), "a hard refresh and a sync")
 
 

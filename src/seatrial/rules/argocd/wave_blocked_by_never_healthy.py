@@ -63,6 +63,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.outcome import first_named
 
 NAMES_MAX = 4
 
@@ -95,7 +96,8 @@ def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
         message=f"{ends_in_words(one)}: {in_words(one.waited[0])} {_stays(one)}",
         details=(
             *(f"It lacks {producers.in_words(links)}." for links in _origins(rehearsal, case, one)),
-            f'Argo CD reports: "{operation.message}"' if operation.phase == "Failed" else NO_TIMEOUT,
+            f'Argo CD reports: "{operation.message}"',
+            "" if operation.phase == "Failed" else NO_TIMEOUT,
             never_run(operation),
         ),
         places=[order_of(r) for r in resources if r is not None],
@@ -179,7 +181,7 @@ def _is_needed(case: Case, one: Blocked, ref: Ref) -> bool:
 
 def _stays(one: Blocked) -> str:
     if one.operation.phase == "Running":
-        return f'stays at "{one.operation.message}"'
+        return f"waits for {first_named(task.object for task in one.waited)}"
     return f"is not healthy, because of {', '.join(str(task.object) for task in one.waited[:NAMES_MAX])}"
 
 

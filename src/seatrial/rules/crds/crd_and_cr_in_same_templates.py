@@ -112,7 +112,7 @@ def _left_out(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 moment,
                 objects=[crd.ref, *missing.users],
                 damage="failed-deploy",
-                message=f"kubectl apply skips {first_named(missing.users)}, because {crd.ref} of the same "
+                message=f"kubectl apply skips {first_named(missing.users)}: {crd.ref} of the same "
                 "command does not exist yet",
                 details=(
                     "kubectl resolves all kinds before it applies the first object. Neither the order of files and "

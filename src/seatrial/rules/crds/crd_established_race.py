@@ -44,7 +44,6 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.headline import fit
 from seatrial.phrases.outcome import after_failure, first_named
 
 BY_HAND = ("kubectl", "user")
@@ -100,7 +99,7 @@ def _finding(
         moment,
         objects=[*defined, *users],
         damage="failed-deploy",
-        message=fit(f"{helm_act(moment)} fails if {first_named(defined)} is not served yet for {first_named(users)}"),
+        message=f"{helm_act(moment)} fails if {first_named(defined)} is not served yet for {first_named(users)}",
         details=(
             f"{moment.speaker} resolves {first_named(users)} right after the CRD is "
             f"{'updated' if written_at[0].effect == 'changed' else 'created'}.",

@@ -62,7 +62,7 @@ from seatrial.phrases.outcome import first_named
 
 ENDS = ("uninstall", "delete", "destroy")
 PRUNE = "kustomize.toolkit.fluxcd.io/prune"
-DROPPED = {"up": ", which the program no longer registers", "apply": ", which the files no longer contain"}
+DROPPED = {"up": ": the program no longer registers the CRD", "apply": ": the files drop the CRD"}
 KEPT_IN_FLUX = f"{PRUNE}: disabled on the CRD keeps it, even if the Kustomization is deleted."
 KEPT_BY = {
     "Pulumi": "retainOnDelete: true on the CRD leaves it in the cluster; with protect: true Pulumi does not delete it.",
@@ -108,8 +108,8 @@ def _finding(moment: Moment, gone: list[Gone]) -> Finding:
         objects=refs,
         damage="data-loss",
         certainty="will" if lost or moved else "may",
-        message=f"{moment.act} deletes {first_named(refs)}{_why(gone, ended, moved=moved)}, and with it "
-        + (first_named(lost) if lost else "all custom resources of its kind"),
+        message=f"{moment.act} deletes {first_named(refs)} and "
+        f"{first_named(lost) if lost else 'all its custom resources'}" + _why(gone, ended, moved=moved),
         details=(
             "With a CRD the API server deletes all its custom resources, in all namespaces. They cannot be orphaned.",
             _not_recreated(moment.rehearsal) if moved else "",
@@ -142,12 +142,12 @@ def _lost(moment: Moment, gone: list[Gone]) -> list[Ref]:
 
 def _why(gone: list[Gone], ended: StepResult, *, moved: bool) -> str:
     if moved:
-        return ", which moved to crds/"
+        return ": the CRD moved to crds/"
     if ended.action not in ENDS:
-        return DROPPED.get(ended.action, ", which the new revision drops")
+        return DROPPED.get(ended.action, ": the new revision drops the CRD")
     if _by_helm(gone):
-        return ", a template without keep"
-    return ", because its Kustomization prunes" if gone[0][0].actor == FLUX else ""
+        return ": it has no keep policy"
+    return ": its Kustomization prunes" if gone[0][0].actor == FLUX else ""
 
 
 def _by_helm(gone: list[Gone]) -> bool:

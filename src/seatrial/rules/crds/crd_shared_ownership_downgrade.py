@@ -140,9 +140,10 @@ def _finding(moment: Moment, downgrade: Downgrade) -> Finding:
         objects=[event.object],
         damage="outage" if users else "failed-deploy",
         message=f"{event.actor} {result.action} of {result.release or result.source} removes versions or fields of "
-        f"{event.object} that {_named(moment, downgrade.before)} added",
+        f"{event.object}",
         details=(
-            f"Removed: {', '.join(downgrade.lost[:LOSSES_MAX])}{more}.",
+            f"Removed: {', '.join(downgrade.lost[:LOSSES_MAX])}{more}. Added before: "
+            f"{_named(moment, downgrade.before)}.",
             f"{named(users)} {'needs' if len(users) == 1 else 'need'} it." if users else "",
             "The command reports success." if result.outcome == "ok" else "",
             "On install, Helm 4 applies crds/ over an existing CRD; Helm 3 leaves it as it is."

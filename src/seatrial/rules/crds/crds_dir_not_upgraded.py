@@ -202,9 +202,9 @@ def _what_is_there(stale: list[Stale]) -> str:
     old = [one.written.ref for one in stale if one.live is not None]
     said = (
         f"{first_named(absent)} {'is' if len(absent) == 1 else 'are'} missing" if absent else "",
-        f"{first_named(old)} {'stays' if len(old) == 1 else 'stay'} at the previous revision" if old else "",
+        f"{first_named(old)} {'is' if len(old) == 1 else 'are'} outdated" if old else "",
     )
-    return ", and ".join(filter(None, said))
+    return ", ".join(filter(None, said))
 
 
 def _fresh_install(moment: Moment) -> str:

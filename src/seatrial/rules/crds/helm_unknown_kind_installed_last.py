@@ -94,7 +94,7 @@ def _refused(moment: Moment, user: Resource, need: Need) -> Event | None:
 
 def _finding(moment: Moment, user: Resource, need: Need, needed: Resource, refused: Event) -> Finding:
     who, fails = moment.speaker, refused.actor in moment.rehearsal.actors
-    last = "which Helm creates last" if who == "Helm" else f"which {who} creates later"
+    last = "which Helm creates last" if who == "Helm" else "which comes later"
     return found(
         RULE,
         moment,

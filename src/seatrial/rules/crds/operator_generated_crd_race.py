@@ -119,8 +119,7 @@ def _finding(moment: Moment, kinds: tuple[Unserved, ...], generators: tuple[Reso
         moment,
         objects=[*templates, *users],
         damage="failed-deploy",
-        message=f"{_fails(moment, users[0])}: {first_named(users)} needs a CRD that {_operator(templates[0])} "
-        "generates later",
+        message=f"{_fails(moment, users[0])}: {first_named(users)} needs a CRD generated later",
         details=(
             f"{_operator(templates[0])} generates the CRD from {first_named(templates)}.",
             RESOLVED_BY.get(who) or _why(written, ended, users[0]),
@@ -146,10 +145,9 @@ def _of_sync(rehearsal: Rehearsal, case: Case, unknown: Unknown, generator: Reso
         Moment(rehearsal, case, unknown.step),
         objects=[generator.ref, *users],
         damage="failed-deploy",
-        message=f"the sync of {operation.app} fails {when}: {first_named(users)} needs a CRD that "
-        f"{_operator(generator.ref)} generates later",
+        message=f"the sync of {operation.app} fails: {first_named(users)} needs a CRD generated later",
         details=(
-            f"{_operator(generator.ref)} generates the CRD from {generator.ref}.",
+            f"{_operator(generator.ref)} generates the CRD from {generator.ref}. The sync fails {when}.",
             "Argo CD resolves all kinds before the first wave, so nothing is applied, not even the template. A later "
             "wave has no effect without SkipDryRunOnMissingResource=true on the object."
             if not unknown.in_its_wave
@@ -174,7 +172,7 @@ def _crds(moment: Moment, kinds: tuple[Unserved, ...]) -> Iterator[str]:
 
 def _fails(moment: Moment, user: Ref) -> str:
     own = failed_kustomization(moment.ended, user)
-    return f"{own.object} never becomes Ready" if own else f"{helm_act(moment, user)} fails"
+    return f"{own.object} keeps failing" if own else f"{helm_act(moment, user)} fails"
 
 
 def _why(written: list[Resource], ended: StepResult, user: Ref) -> str:
@@ -219,9 +217,10 @@ def _with_package(moment: Moment, resource: Resource, package: Resource) -> Find
         objects=[package.ref, resource.ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"helm install fails if the CRD of {resource.ref} comes with {package.ref} of the same chart",
+        message=f"helm install fails if the CRD of {resource.ref} comes with {package.ref}",
         details=(
-            f"{package.ref} installs the package {name}, which creates its CRDs minutes later. On a cluster without "
+            f"{package.ref} of the same chart installs the package {name}, which creates its CRDs minutes later. On "
+            "a cluster without "
             f'them Helm fails first: "no matches for kind "{resource.ref.kind}"".',
             "The CRDs of a package cannot be known here: the kind is assumed to be served.",
         ),

@@ -98,10 +98,11 @@ def _finding(moment: Moment, event: Event, operator: OperatorEntry) -> Finding:
         objects=[resource.ref for resource in workloads],
         damage="nuisance" if later else "failed-deploy",
         certainty=certainty,
-        message=f"{starts} before {_when(moment, later[0])}"
+        message=f"{starts} before {later[0].object} is created"
         if later
         else f"{starts} {operator.name}, but nothing installs its CRDs",
         details=(
+            _when(moment, later[0]) if later else "",
             f"At that time none of the {len(operator.kinds)} kinds of {operator.name} is served, for example "
             f"{operator.kinds[0].kind}.{operator.kinds[0].group}. Most controllers report {SAYS} and exit; others "
             "check only once.",
@@ -125,8 +126,8 @@ def _created_later(rehearsal: Rehearsal, event: Event, operator: OperatorEntry) 
 
 def _when(moment: Moment, created: Event) -> str:
     step = moment.at(created.step).ended
-    where = "" if created.step == moment.index else f" by the {step.action} of {step.release or step.source}"
-    return f"{created.object} is created{where}"
+    same = created.step == moment.index
+    return "" if same else f"The {step.action} of {step.release or step.source} creates the CRD later."
 
 
 def _side_by_side(moment: Moment, event: Event, later: list[Event]) -> str:

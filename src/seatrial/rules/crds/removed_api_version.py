@@ -68,8 +68,7 @@ def _refused(moment: Moment, gone: list[Removed]) -> Finding:
         moment,
         objects=users,
         damage="failed-deploy",
-        message=f"{moment.act} fails: {first_named(users)} {'uses' if len(users) == 1 else 'use'} {_versions(gone)}, "
-        "which Kubernetes no longer serves",
+        message=f"{moment.act} fails: {first_named(users)} {'uses' if len(users) == 1 else 'use'} {_versions(gone)}",
         details=(
             *(_since(missing.api_version, missing.kind, removal) for missing, removal in gone),
             helm_says(moment.ended),
@@ -95,7 +94,8 @@ def _when(moment: Moment, written: list[Resource]) -> str:
 
 
 def _versions(gone: list[Removed]) -> str:
-    return ", ".join(dict.fromkeys(missing.api_version for missing, _ in gone))
+    first, *others = dict.fromkeys(missing.api_version for missing, _ in gone)
+    return "removed API versions" if others else f"the removed {first}"
 
 
 def _since(api_version: str, kind: str, removal: Removal) -> str:

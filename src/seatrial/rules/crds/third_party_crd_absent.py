@@ -113,14 +113,14 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
     users = [user for missing in kinds for user in missing.users]
     written = [resource for missing in kinds for resource in missing.written]
     there = [(missing, definition_in_cluster(moment, missing)) for missing in kinds]
-    versions = ", ".join(dict.fromkeys(missing.api_version for missing in kinds))
+    first, *others = dict.fromkeys(missing.api_version for missing in kinds)
+    versions = f"{first} and {len(others)} more" if others else first
     return found(
         RULE,
         moment,
         objects=users,
         damage="failed-deploy",
-        message=f"{moment.act} fails: {first_named(users)} {'uses' if len(users) == 1 else 'use'} {versions}, which "
-        "the cluster does not serve",
+        message=f"{moment.act} fails: the cluster lacks {versions} for {first_named(users)}",
         details=(
             *dict.fromkeys(_what_is_there(missing, crd) for missing, crd in there),
             *dict.fromkeys(_known(missing.api_version, missing.kind) for missing in kinds),
@@ -265,8 +265,8 @@ def _no_longer(
         objects=refs,
         damage="failed-deploy",
         certainty="likely" if lacks else "may",
-        message=f"{first_named(refs)} {'uses' if len(refs) == 1 else 'use'} {api_version}, which {ending.operator} "
-        f"{ending.until} and later do not serve",
+        message=f"{first_named(refs)} {'uses' if len(refs) == 1 else 'use'} {api_version}, removed in "
+        f"{ending.operator} {ending.until}",
         details=(
             f'With {ending.until} or later {moment.speaker} fails: "no matches for kind "{refs[0].kind}" in version '
             f'"{api_version}"".',

@@ -99,8 +99,7 @@ def _next_version(moment: Moment, resource: Resource, labels: list[str]) -> Find
         moment,
         resource,
         [(*TEMPLATE, "metadata", "labels", label) for label in labels],
-        f"the template of {resource.ref} contains {', '.join(labels)}, so upgrades to other chart versions fail while "
-        "the Job exists",
+        f"{resource.ref} has {labels[0]} in its template: upgrades to other versions fail while it exists",
         f"Its pods have the label {labels[0]}={value}, which changes with the next chart version. The template of a "
         "Job is immutable, even after it has completed, and the name of the Job stays the same.",
         f"kubectl get {in_kubectl(resource.ref)}  # exists before the upgrade",

@@ -46,7 +46,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.outcome import named
+from seatrial.phrases.outcome import first_named, named
 
 OTHER_POD = "FailedScheduling"
 """The reason if another pod has a ReadWriteOncePod volume. Otherwise another node has a ReadWriteOnce volume."""
@@ -130,11 +130,11 @@ def _next_change(moment: Moment, resource: Resource, claims: list[Ref]) -> Findi
         objects=[resource.ref, *claims],
         damage="failed-deploy",
         certainty="may",
-        message=f"the next change of {resource.ref} starts a pod that waits for {named(claims)}, which the old pod "
-        "holds until the new one is ready",
+        message=f"the next new pod of {resource.ref} waits for {first_named(claims)}, which the old pod holds",
         details=(
             _why(resource),
-            "It happens when the pod template changes and the scheduler puts the new pod on another node: "
+            "The old pod holds it until the new one is ready. It happens when the pod template changes and the "
+            "scheduler puts the new pod on another node: "
             '"Multi-Attach error for volume ... Volume is already used by pod(s) ...".',
         ),
         places=[*_strategy(resource), *_modes(moment, claims)],

@@ -32,6 +32,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Reconciled, Rehearsal
+from seatrial.phrases.outcome import first_named
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -59,7 +60,7 @@ def _finding(moment: Moment, release: Release, one: Reconciled, helm: Reconciled
         moment,
         objects=[one.object],
         damage="failed-deploy",
-        message=f"{one.object} is never applied: {_named(used)} needs a CRD from the chart of {helm.object}",
+        message=f"{one.object} is never applied: {first_named(used)} needs a CRD of {helm.object}",
         details=(
             f'Flux reports: "{one.message}"',
             f"{definition(release, helm, wanted)} is in the chart of {helm.object}, which is in the same "

@@ -59,8 +59,9 @@ def _findings(rehearsal: Rehearsal, case: Case, event: Event) -> Iterator[Findin
             objects=[event.object],
             damage="failed-deploy",
             message=f"{event.object} is never reconciled: it depends on {entry.get('name')}, which is a "
-            f"{others[0].kind}; a {kind} can only depend on another {kind}",
+            f"{others[0].kind}",
             details=(
+                f"A {kind} can only depend on another {kind}.",
                 f'Flux reports: "{event.message}"',
                 f"{others[0]} is in {holders[0]}: depend on that." if holders else "",
                 f"{_named([r for one in ended.reconciled if one.object == event.object for r in one.objects])}",

@@ -81,10 +81,11 @@ def _finding(moment: Moment, release: Release, hook: Resource, regular: Resource
         moment,
         objects=[ref],
         damage="outage" if users or stays_deleted else "nuisance",
-        message=f"{helm_act(moment, ref)} {'deletes' if stays_deleted else 'deletes and recreates'} {ref}: the chart "
-        "has it as a hook and as a regular resource",
+        message=f"{helm_act(moment, ref)} {'deletes' if stays_deleted else 'deletes and recreates'} {ref}: it is a "
+        "hook and a regular resource",
         details=(
-            f"Helm {', then '.join(map(_request, events))}. In the cluster both are the same object.",
+            f"Helm {', then '.join(map(_request, events))}. The chart contains both; in the cluster they are the "
+            "same object.",
             users_sentence(release, ref),
             UNAUTHORIZED if users and ref.kind == "ServiceAccount" else "",
             _between(hook) if not stays_deleted else "",

@@ -161,7 +161,7 @@ def _did_you_mean(close: list[str]) -> str:
 def _of_a_regular_resource(resource: Resource) -> Fault | None:
     body = resource.body
     for path, where in _misplaced(body):
-        message = f"{resource.ref} is not a hook: its helm.sh/hook is {where}, so Helm creates it as a regular resource"
+        message = f"{resource.ref} is not a hook: its helm.sh/hook is {where}"
         return Fault(path, message, _consequence(resource), _damage(resource))
     if (misspelled := _misspelled_key(resource)) is not None:
         return misspelled
@@ -202,10 +202,11 @@ def _consequence(resource: Resource) -> str:
     """What it means that the object is a regular resource."""
     if resource.ref.kind == "Job":
         return (
-            "Helm creates it together with the app, not before it. An upgrade does not run it again, and fails when "
+            "Helm creates it as a regular resource, together with the app, not before it. An upgrade does not run "
+            "it again, and fails when "
             "its template changes: a Job's template is immutable."
         )
-    return "Helm creates it with the other objects of its kind and keeps it until it leaves the chart."
+    return "Helm creates it as a regular resource, with the others of its kind, and keeps it until it leaves the chart."
 
 
 def _damage(resource: Resource) -> Damage:

@@ -47,7 +47,6 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.headline import fit
 from seatrial.phrases.hooks import ends
 from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import named
@@ -102,15 +101,14 @@ def _used(release: Release, job: Resource) -> set[Ref]:
 
 def _finding(moment: Moment, job: Resource, lost: list[tuple[Resource, Event]]) -> Finding:
     refs = [resource.ref for resource, _ in lost]
-    more = f" and {len(refs) - 1} more" if len(refs) > 1 else ""
     return found(
         RULE,
         moment,
         objects=[job.ref, *refs],
         damage="failed-deploy",
-        message=fit(f"{ends(moment, job.ref)}: Helm deletes {refs[0]}{more} while {job.ref} runs"),
+        message=f"{ends(moment, job.ref)}: {refs[0]} is deleted while its {job.ref.kind} runs",
         details=(
-            f"Deleted: {named(refs)}." if more else "",
+            f"Helm deletes {named(refs)} while {job.ref} runs.",
             f"The delete policies differ: {_policies(lost[0][0])} on {refs[0]}, {_policies(job)} on the Job.",
             "Requests of its running pod now fail with Unauthorized, and no new pod can be created.",
             f"{flux_says(own)}. {goes_on(own)}" if (own := failed_release(moment.ended, job.ref)) else "",

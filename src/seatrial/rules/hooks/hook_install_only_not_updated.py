@@ -121,9 +121,9 @@ def _missing(moment: Moment, new: Release, resource: Resource) -> Finding:
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"helm upgrade never creates {ref}, which this revision needs: it is a hook for {event} only",
+        message=f"helm upgrade never creates {ref}: it is a hook for {event} only",
         details=(
-            f"The object did not exist before, and an upgrade does not run {event} hooks. {reported}",
+            f"This revision needs it, it did not exist before, and an upgrade does not run {event} hooks. {reported}",
             consumers_sentence(new, ref, says(moment, ref)),
             "A fresh install creates it, so only upgrades of an existing release are affected.",
         ),

@@ -110,10 +110,10 @@ def _finding(moment: Moment, hook: Resource, pod: Event, image: str, other: tupl
         objects=[ref],
         damage="failed-deploy",
         certainty="may",
-        message=f"{helm_act(moment, ref)} hangs at the {event} hook {ref} if {image} is private: unlike "
-        f"{workload.ref}, its pod has no pull secret",
+        message=f"{helm_act(moment, ref)} hangs at hook {ref} if its image is private: it has no pull secret",
         details=(
-            f"{workload.ref} pulls from {_registry(image)} with {named}. Neither the hook's template nor its "
+            f"The {event} hook pulls {image}. {workload.ref} pulls from {_registry(image)} with {named}. Neither "
+            "the hook's template nor its "
             "ServiceAccount has a pull secret.",
             'If the registry is private, the pod reports "ErrImagePull", then "ImagePullBackOff", and Helm waits for '
             f"{ref} until --timeout.",

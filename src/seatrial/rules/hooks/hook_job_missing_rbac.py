@@ -103,9 +103,9 @@ def _in_branch(moment: Moment, refused: Refused) -> Finding:
         objects=[owner.ref],
         damage="failed-deploy",
         certainty="may",
-        message=f'{owner.ref} fails if it runs "{refused.command}": {account} may not '
-        f"{' and '.join(refused.verbs)} {refused.resource}",
-        details=("The rehearsal did not take this branch of the script.", _why(refused)),
+        message=f'{owner.ref} fails if it runs "{refused.command}": it may not '
+        f"{' and '.join(refused.verbs)} {refused.resource.partition('.')[0]}",
+        details=(f"It runs as {account}. The rehearsal did not take this branch of the script.", _why(refused)),
         places=[*_places(refused)],
         evidence=[refused.said],
         confirm=_confirm(refused),
@@ -120,10 +120,9 @@ def _finding(moment: Moment, refused: Refused) -> Finding:
         moment,
         objects=[owner.ref],
         damage="nuisance" if hidden else "failed-deploy",
-        message=f"{_who_fails(moment, refused)} because {account} may not {' and '.join(refused.verbs)} "
-        f"{refused.resource}",
+        message=f"{_who_fails(moment, refused)} may not {' and '.join(refused.verbs)} {refused.resource}",
         details=(
-            f'{refused.said.object} prints: "{refused.said.message}"',
+            f'It runs as {account}. {refused.said.object} prints: "{refused.said.message}"',
             _why(refused),
             *_what_follows(moment, refused),
         ),
@@ -145,11 +144,12 @@ def _confirm(refused: Refused) -> str:
 
 
 def _who_fails(moment: Moment, refused: Refused) -> str:
+    """The beginning of the headline, up to `may not`."""
     ref = refused.owner.ref
     if ref.kind not in SPECS:
-        return f"the pods of {ref} do not start"
-    does = DOES[end_of(moment, refused.said.object)]
-    return f"{brings_down(moment, refused.owner)} {does}"
+        return f"the pods of {ref} do not start: they"
+    end, stops = end_of(moment, refused.said.object), brings_down(moment, refused.owner)
+    return stops if stops != str(ref) and end != "completes" else f"{stops} {DOES[end]}: it"
 
 
 def _what_follows(moment: Moment, refused: Refused) -> Iterator[str]:

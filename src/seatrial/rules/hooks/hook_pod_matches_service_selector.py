@@ -118,7 +118,7 @@ def _finding(moment: Moment, hook: Resource, service: Ref, ready: Event, workloa
         moment,
         objects=[hook.ref, service],
         damage=damage,
-        message=f"while {moment.act} runs {hook.ref}, {service} sends requests to its pod, which refuses them",
+        message=f"while {moment.act} runs {hook.ref}, {service} sends requests that its pod refuses",
         details=(
             f"{ready.object} has the labels {_labels(selector)}, which {service} selects. It has no readiness probe, "
             "so it is ready while it runs.",

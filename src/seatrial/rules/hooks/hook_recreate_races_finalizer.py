@@ -77,15 +77,16 @@ def _finding(moment: Moment, hook: Resource, deletion: Event) -> Finding:
     what = (
         f"Helm waits forever for the deletion of {ref} before the {event} hook"
         if waits
-        else f"Helm applies the {event} hook {ref} to the old object, which is being deleted"
+        else f"hook {ref} is applied to the object that is being deleted"
     )
-    lost = f" and leaves no {ref.name}" if result.outcome == "ok" else ""
+    if result.outcome == "ok" and not waits:
+        what = f"{ref} is lost: Helm applies it to the one being deleted"
     return found(
         RULE,
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ends(moment, ref)}{lost}: {what}",
+        message=f"{ends(moment, ref)}{', but' if result.outcome == 'ok' else ':'} {what}",
         details=(
             _held_by(moment.rehearsal, deletion),
             f"Helm {result.error.strip()}." if result.outcome == "hung" and not waits else "",

@@ -44,7 +44,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.hooks import ends, ends_sentence, evidence_of, hook_needs, look_at, says
+from seatrial.phrases.hooks import ends, ends_sentence, evidence_of, how, look_at, says
 from seatrial.phrases.objects import consumers_sentence, in_kubectl, users_beyond_hooks
 from seatrial.phrases.outcome import after_failure
 
@@ -123,7 +123,7 @@ def _finding(moment: Moment, release: Release, resource: Resource, deletion: Eve
         moment,
         objects=[ref],
         damage="outage",
-        message=f"{helm_act(moment, ref)} deletes {ref} after its {event} hooks, but {user} still needs it",
+        message=f"{helm_act(moment, ref)} deletes {ref} after its {event} hooks, but {user} needs it",
         details=(
             f"{POLICY} {reported}",
             consumers_sentence(release, ref, says(moment, ref)),
@@ -144,7 +144,7 @@ def _for_a_hook(moment: Moment, lack: Lack) -> Finding:
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, which Helm has already deleted",
+        message=f"{ends(moment, lack.hook.ref)}: hook {lack.hook.ref} {how(lack.need)} deleted {ref}",
         details=(
             f"{POLICY} It is a hook for {', '.join(hooks.events_of(lack.brought.body))} only.",
             ends_sentence(moment, lack),

@@ -58,10 +58,11 @@ def _finding(moment: Moment, resource: Resource, was: Resource) -> Finding:
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{ref} was a hook and is now a regular resource: helm {result.action} refuses to adopt it",
+        message=f"{ref} is no longer a hook: helm {result.action} refuses to adopt it",
         details=(
             f'Helm reports: "{result.error.strip().partition(";")[0]}"',
-            "Helm writes no ownership metadata on hooks, so it treats the object that its own hook left as foreign. It "
+            "It is a regular resource now. Helm writes no ownership metadata on hooks, so it treats the object "
+            "that its own hook left as foreign. It "
             "checks ownership before it runs any hook, so no pre-upgrade hook can repair this. Nothing was changed and "
             "no revision was recorded. Retrying fails the same way.",
             adoption(ref, result),

@@ -78,8 +78,8 @@ def _does(one: ScriptFault) -> str:
     if not variable:
         return "never ends: its script runs into a loop without an exit"
     if one.course.code:
-        return f"always fails: its script compares ${variable} before it is set"
-    return f"does not wait: its script compares ${variable} before it is set"
+        return f"always fails: it compares ${variable} before it is set"
+    return f"does not wait: it compares ${variable} before it is set"
 
 
 RULE = Rule("ST225", "job-script-fault", check, timeless=True)

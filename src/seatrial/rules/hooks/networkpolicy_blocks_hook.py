@@ -249,7 +249,7 @@ def _details(moment: Moment, blocked: BlockedHook, event: str) -> Iterator[str]:
 def _ends(moment: Moment, job: Resource, event: str) -> str:
     act = moment.act
     if moment.speaker not in WITHOUT_HOOKS:
-        return f"{act} hangs at the {event} hook {job.ref}"
+        return f"{act} hangs at hook {job.ref}"
     return f"{job.ref} of {act} does not complete"
 
 

@@ -33,7 +33,6 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import dig
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.headline import fit
 from seatrial.phrases.objects import in_kubectl
 
 DEPLOYS = ("install", "upgrade")
@@ -70,7 +69,7 @@ def _finding(moment: Moment, job: Resource, field: str) -> Finding:
         moment,
         objects=[job.ref],
         damage="nuisance",
-        message=fit(f"{field} of {job.ref} has no value: {LIMITS[field]}"),
+        message=f"{field} of {job.ref} has no value: {LIMITS[field]}",
         details=("The value renders to nothing, which YAML reads as null, and the API server drops the field.",),
         places=[job.place("spec", field)],
         evidence=[e for e in moment.events() if e.object == job.ref and e.effect == "created"][:1],

@@ -49,7 +49,6 @@ from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.headline import fit
 from seatrial.phrases.hooks import (
     absent,
     ends,
@@ -89,7 +88,7 @@ def _after_an_application(moment: Moment, hook: Resource) -> Iterator[Finding]:
         moment,
         objects=[hook.ref, need.object],
         damage="failed-deploy",
-        message=fit(f"deleting the Application never ends: {hook.ref} {how(need)} {need.object}, deleted before it"),
+        message=f"deleting the Application never ends: {hook.ref} {how(need)} deleted {need.object}",
         details=(
             "Argo CD runs PostDelete hooks after it has deleted every object of the Application.",
             says(moment, need.object),
@@ -110,11 +109,9 @@ def _finding(moment: Moment, lack: Lack) -> Finding:
         moment,
         objects=[lack.hook.ref, lack.need.object],
         damage="failed-deploy",
-        message=fit(
-            f"{ends(moment, lack.hook.ref)}: {lack.hook.ref} {how(lack.need)} {lack.need.object}, deleted before it"
-        )
+        message=f"{ends(moment, lack.hook.ref)}: {lack.hook.ref} {how(lack.need)} deleted {lack.need.object}"
         if deletion
-        else fit(f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {absent(moment, lack)}"),
+        else f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, {absent(moment, lack)}",
         details=(
             "Helm runs post-delete hooks after it has deleted every regular resource." if deletion else "",
             ends_sentence(moment, lack),

@@ -96,14 +96,14 @@ def _post_event(body: Body, acts: tuple[str, ...]) -> str:
 
 def _deadlock(moment: Moment, workload: Resource, need: Need, brought: Resource, event: str) -> Finding:
     ref, said = need.object, said_of(moment, need.object)
-    made = "" if brought.ref == ref else f"which {brought.ref} creates, "
+    later = ", a later hook" if brought.ref == ref else f" of the later hook {brought.ref}"
     fluxs = failed_release(moment.ended, workload.ref)
     return found(
         RULE,
         moment,
         objects=[workload.ref, ref],
         damage="failed-deploy",
-        message=f"{ends(moment, workload.ref)}: {workload.ref} {how(need)} {ref}, {made}a {event} hook",
+        message=f"{ends(moment, workload.ref)}: {workload.ref} {how(need)} {ref}{later}",
         details=(
             f"{'By default Flux' if fluxs else 'With --wait Helm'} waits for all workloads before it runs the {event} "
             "hooks, so each of the two waits for the other.",
@@ -138,10 +138,10 @@ def _of_init_containers(moment: Moment, release: Release, workload: Resource) ->
                 objects=[workload.ref, job.ref],
                 damage="failed-deploy",
                 certainty="may",
-                message=f"{outcome} if an init container of {workload.ref} waits for {job.ref}, a {event} hook",
+                message=f"{outcome} if {workload.ref} waits for {event} hook {job.ref}",
                 details=(
                     "Helm runs the hook only after the pods are ready.",
-                    "The init container names that Job. Its program is not run here, so whether it waits is unknown.",
+                    "An init container names that Job. Its program is not run here, so whether it waits is unknown.",
                     f"{without} it succeeds: the pods stay unready until the Job has run.",
                 ),
                 places=[job.place("metadata", "annotations", hooks.HOOK), workload.place(*at)],

@@ -48,7 +48,6 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.headline import fit
 from seatrial.phrases.objects import in_kubectl
 
 BEFORE = ("pre-install", "pre-upgrade")
@@ -96,10 +95,8 @@ def _finding(moment: Moment, hook: Resource, pod: Event, asked: Asked) -> Findin
         objects=[ref, service],
         damage="failed-deploy",
         certainty="will" if sure else "may",
-        message=fit(
-            f"{helm_act(moment, ref)} never completes {ref}"
-            f"{', which' if sure else ' if it'} {how} {service}, created after it"
-        ),
+        message=f"{helm_act(moment, ref)} never completes {ref}"
+        f"{', which' if sure else ' if it'} {how} {service}, created after it",
         details=(
             f"It is a hook of {event}; Helm creates regular resources after its hooks.",
             f'It runs "{asked.command}".'

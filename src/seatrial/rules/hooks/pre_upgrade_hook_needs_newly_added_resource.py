@@ -69,7 +69,7 @@ def _finding(moment: Moment, lack: Lack) -> Finding:
         "Give the hook its own copy under another name, as a pre-upgrade hook with a lower weight; or add "
         f"{'the key' if lack.key else 'the object'} in one revision and use it in the hook from the next one on.",
     )
-    return hook_lacks(RULE, moment, lack, "which only this revision adds", details)
+    return hook_lacks(RULE, moment, lack, "which this revision adds", details)
 
 
 def _order(lack: Lack) -> str:

@@ -95,7 +95,7 @@ def _finding(moment: Moment, new: Release, resource: Resource, events: list[Even
         moment,
         objects=[ref],
         damage="outage" if users_beyond_hooks(new, ref) else unused,
-        message=f"{ref} became a hook: the {action} that adds the hook annotation leaves it deleted",
+        message=f"{ref} became a hook: the {action} leaves it deleted",
         details=(
             _what_helm_did(events, waits=moment.ended.outcome == "hung"),
             "Its work was done by then, and nothing that runs later needs it." if served else "",

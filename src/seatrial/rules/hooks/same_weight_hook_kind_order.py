@@ -66,7 +66,7 @@ def _finding(moment: Moment, lack: Lack) -> Finding:
         damage="failed-deploy",
         message=f"{ends(moment, lack.hook.ref)}: {hook_needs(lack)}, a hook of the same weight",
         details=(
-            f"Helm runs hooks one at a time, by weight and then by name: both have weight {weight}, and "
+            f"Helm runs {lack.event} hooks one at a time, by weight and then by name: both have weight {weight}, and "
             f'"{lack.hook.ref.name}" sorts before "{needed.name}". The kind matters only if the names are equal, '
             "contrary to Helm's documentation.",
             _why_now(moment.rehearsal, lack),

@@ -73,7 +73,7 @@ def _finding(moment: Moment, resource: Resource, path: Path, instead: str) -> Fi
         moment,
         objects=[resource.ref],
         damage="nuisance",
-        message=f"{resource.ref} sets {'.'.join(path)}, which its kind does not have: the API server drops it",
+        message=f"{resource.ref} sets {'.'.join(path)}, which its kind lacks: the API server drops it",
         details=(f"The field is {instead}.", "The object is applied without an error, and the setting has no effect."),
         places=[resource.place(*path)],
         confirm=f"kubectl get {in_kubectl(resource.ref)} -o jsonpath='{{.{'.'.join(path)}}}'  # is empty",

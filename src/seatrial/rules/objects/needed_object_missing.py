@@ -106,7 +106,7 @@ def _near_miss(moment: Moment, ref: Ref, other: Ref, users: list[Edge]) -> Findi
         objects=[own.ref, ref],
         damage=_damage(users),
         certainty="may",
-        message=f"{own.ref} needs {ref}; the input has {other.kind} {other.name} only in namespace {other.namespace}",
+        message=f"{own.ref} needs {ref}; the input has it only in namespace {other.namespace}",
         details=(
             f"{own.ref} looks in namespace {ref.namespace} only.",
             *_others(users),

@@ -58,14 +58,20 @@ def _finding(moment: Moment, those: list[Vanished]) -> Finding:
         objects=[],
         damage="nuisance",
         certainty="may",
-        message=_in_words(those[0]),
+        message=_headline(those[0]),
         details=(
+            f"None of {', '.join(those[0].values)} is set." if len(those[0].values) > 1 else "",
             *(f"The same: {_in_words(one)}." for one in those[1:]),
             "There is no error and no warning. Objects that need it wait for it.",
         ),
         places=[one.place for one in those],
         confirm=f"helm template . --show-only {inside}  # could not find template {inside} in chart",
     )
+
+
+def _headline(one: Vanished) -> str:
+    values = f"{len(one.values)} values" if len(one.values) > 1 else one.values[0]
+    return f"{one.place.file} renders no {' and '.join(one.kinds)}: none of {values} is set"
 
 
 def _in_words(one: Vanished) -> str:

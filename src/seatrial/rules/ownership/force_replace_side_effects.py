@@ -233,7 +233,7 @@ def _in_the_way(moment: Moment, event: Event, written: Resource) -> Finding:
         moment,
         objects=[event.object],
         damage="failed-deploy",
-        message=f"{flag} replaces {event.object} with the manifest, which Kubernetes rejects: the {ended.action} fails",
+        message=f"{flag} replaces {event.object}, which Kubernetes rejects: the {ended.action} fails",
         details=(
             f'The API server rejects it: "{_first_line(event.message)}"',
             "The chart does not change that field: an upgrade without the flag sends no request at all. The manifest "

@@ -47,7 +47,8 @@ LOOKS_FIRST = (
     "revision was recorded. Retrying fails the same way."
 )
 OF_PULUMI = (
-    "Pulumi creates new resources before it deletes old ones: what moves from a Chart to a Release still exists when "
+    "Helm does not adopt it into a Release. Pulumi creates new resources before it deletes old ones: what moves "
+    "from a Chart to a Release still exists when "
     "Helm checks. Nothing of the Release is created, and every further up fails the same way.",
     "Give the objects other names, or delete the old resources first: pulumi destroy --target. Adopting them for Helm "
     "does not help: at the end of the up Pulumi deletes them as part of the Chart.",
@@ -86,9 +87,9 @@ def _finding(moment: Moment, met: Conflict) -> Finding:
 
 def _outcome(rehearsal: Rehearsal, ended: StepResult) -> str:
     if is_pulumi(rehearsal):
-        return f"pulumi {ended.action} fails, because Helm does not adopt it into a Release"
+        return f"pulumi {ended.action} fails"
     if one := failed_release(ended):
-        return f"Helm refuses to start the {failed_act(one)} of {one.object}"
+        return f"the {failed_act(one)} of {one.object} fails"
     return f"helm {ended.action} refuses to start"
 
 

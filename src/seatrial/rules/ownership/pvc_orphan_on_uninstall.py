@@ -126,8 +126,8 @@ def _finding(moment: Moment, owner: Resource, left: list[Ref], met: Meeting) -> 
         objects=[owner.ref],
         damage="outage",
         certainty="may" if met.step is None else "will",
-        message=f"{act} keeps the PVC{'s' if many else ''} of {owner.ref} and deletes {met.secret} with the password "
-        f"for {'their' if many else 'its'} data",
+        message=f"{act} keeps the PVC{'s' if many else ''} of {owner.ref} and deletes {'their' if many else 'its'} "
+        f"password in {met.secret}",
         details=(
             f"Left: {', '.join(map(str, left))}. A StatefulSet finds its PVCs by name, so the next install "
             f"reuses {'them' if many else 'it'} with the old data.",

@@ -81,9 +81,9 @@ def _deleted(moment: Moment, written: Resource, deletion: Event) -> Finding:
         moment,
         objects=[ref],
         damage="data-loss",
-        message=f"helm {ended.action} deletes {ref}, its own release namespace, because it is a hook of the chart"
-        + (": the release record is deleted with it" if records else ""),
+        message=f"helm {ended.action} deletes {ref}, its own release namespace, because it is a hook of the chart",
         details=(
+            "The release record is deleted with it." if records else "",
             "Before Helm creates a hook it deletes the existing object, unless a delete policy says otherwise; it "
             "ignores helm.sh/resource-policy: keep.",
             f"Deleted with it: {named(event.object for event in lost)}." if lost else "",

@@ -47,7 +47,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.outcome import named
+from seatrial.phrases.outcome import first_named, named
 
 MIGRATES = re.compile(
     r"migrat|schema|\bdb\b|database|upgrade-?db|\bsql\b|alembic|flyway|liquibase|prisma|\bsequelize|\bknex|\brake\b",
@@ -136,9 +136,11 @@ def _finding(moment: Moment, ran: list[tuple[Resource, Event]], older: dict[str,
         objects=[resource.ref for resource, _ in ran],
         damage="outage",
         certainty="may",
-        message=f"helm rollback restores {image} in {workload}, but not the data that {jobs} changed",
+        message=f"helm rollback restores {workload}, but not the data that {first_named(r.ref for r, _ in ran)} "
+        "changed",
         details=(
-            f"The upgrade ran {jobs} with {had}. A rollback runs only the pre-rollback and post-rollback hooks of its "
+            f"The rollback restores {image}. The upgrade ran {jobs} with {had}. A rollback runs only the "
+            "pre-rollback and post-rollback hooks of its "
             "target revision, which has none, so nothing undoes the change.",
             "--rollback-on-failure (Helm 3: --atomic) does the same when the upgrade fails after that hook.",
             "It is an outage only if the old version does not work with the changes of the new version's hook.",

@@ -39,7 +39,7 @@ from seatrial.model.finding import Certainty, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.outcome import named
+from seatrial.phrases.outcome import first_named, named
 
 REFUSALS = ('no {kind} with the name "{name}" found', 'original object {kind} with the name "{name}" not found')
 """The errors of Helm 3, and of Helm 4.0 and 4.1."""
@@ -84,10 +84,10 @@ def _finding(moment: Moment, before: int, current: Release, readded: list[Resour
         objects=[resource.ref for resource in readded],
         damage="failed-deploy",
         certainty=certainty,
-        message=f"helm rollback re-adds {named(r.ref for r in readded)}, which "
-        f"still {'exists' if len(readded) == 1 else 'exist'}"
+        message=f"helm rollback re-adds the existing {first_named(r.ref for r in readded)}"
         + ("" if happened else ": Helm up to 3.21, 4.0 and 4.1 fail"),
         details=(
+            f"Re-added: {named(r.ref for r in readded)}." if len(readded) > 1 else "",
             _why_it_is_there(moment.rehearsal, before, current, readded[0]),
             f'Helm up to 3.21 fails with "{refused[0]}", Helm 4.0 and 4.1 with "{refused[1]}". The object exists; the '
             "manifest of the last revision does not list it.",

@@ -131,7 +131,7 @@ def _finding(moment: Moment, loss: Loss) -> Finding:
     assert old is not None
     who = moment.speaker
     none = "the new chart has none" if who not in KEPT_BY else "nothing replaces it"
-    there = f"{loss.successor.ref} replaces it and starts empty" if loss.successor else none
+    there = f"{loss.successor.ref} replaces it, empty" if loss.successor else none
     act = moment.act if who in KEPT_BY else f"the {moment.ended.action}"
     return found(
         RULE,

@@ -152,7 +152,7 @@ def _stops(moment: Moment, ref: Ref) -> bool:
 def _before(held: Held) -> str:
     if held.operator.step < held.deletion.step:
         return "already"
-    return "first" if held.operator.index < held.deletion.index else "too early"
+    return "first" if held.operator.index < held.deletion.index else "early"
 
 
 def _with_namespace(held: Held) -> bool:

@@ -63,7 +63,7 @@ def _finding(moment: Moment, program: Program, one: Registration) -> Finding:
         moment,
         objects=one.after,
         damage="failed-deploy",
-        message=f"pulumi up fails on a cluster without {brought}: {short(one.urn)} checks for it at render time",
+        message=f"pulumi up fails without {brought}: {short(one.urn)} checks for it at render time",
         details=(f'Helm reports: "{one.unrendered}"', _when(program, one, makers), _again(moment)),
         places=places,
         confirm=f"kubectl get crd {one.after[0].name}  # missing: pulumi preview fails the same way",

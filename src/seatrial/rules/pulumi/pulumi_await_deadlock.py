@@ -64,7 +64,8 @@ ALL_IS_WELL = (
 )
 ONLY_TWO_REASONS = "Pulumi gives up at once only for the reasons BackoffLimitExceeded and DeadlineExceeded."
 NO_CLASS = (
-    "kubectl and Helm without --wait continue and leave the PVC pending. A default StorageClass, or one that the PVC "
+    "The cluster has no default StorageClass. kubectl and Helm without --wait continue and leave the PVC pending. "
+    "A default StorageClass, or one that the PVC "
     "names, lets it be bound."
 )
 SKIPPED = (
@@ -109,9 +110,11 @@ def _trap(moment: Moment, one: Registration) -> Trap | None:
     """Why an object never meets Pulumi's condition, whatever else is created."""
     assert one.ref is not None
     live = moment.live(one.ref) or {}
-    if why := _held_back(one.object or {}):
+    if held := _held_back(one.object or {}):
+        because, why = held
         rolled_out = f"kubectl rollout status {in_kubectl(one.ref)}  # done, while pulumi up waits"
-        return Trap(f"it waits until every pod of {one.ref} is of the new revision, and {why}", ALL_IS_WELL, rolled_out)
+        detail = f"It waits until every pod is of the new revision, and {why}. {ALL_IS_WELL}"
+        return Trap(f"{one.ref} keeps old pods, because {because}", detail, rolled_out)
     failed = next((c for c in listed(live, "status", "conditions") if c.get("type") == "Failed"), None)
     if one.ref.kind == "Job" and failed is not None:
         detail = f'{one.ref} has failed ({failed.get("reason")}): "{failed.get("message")}". {ONLY_TWO_REASONS}'
@@ -120,22 +123,22 @@ def _trap(moment: Moment, one: Registration) -> Trap | None:
     if one.ref.kind == CLAIM and not dig(live, "spec", "storageClassName"):
         shown = "kubectl get storageclass  # none is the default"
         return Trap(
-            f"it waits for {one.ref} to be bound, which has no class in a cluster without a default one",
+            f"it waits for {one.ref} to be bound, which has no StorageClass",
             NO_CLASS,
             shown,
         )
     return None
 
 
-def _held_back(body: Body) -> str:
-    """Why an object keeps pods of an old revision by configuration."""
+def _held_back(body: Body) -> tuple[str, str] | None:
+    """The setting with which an object keeps pods of an old revision, and what it does."""
     strategy = dig(body, "spec", "updateStrategy") or {}
     partition = dig(strategy, "rollingUpdate", "partition")
     if body.get("kind") == "StatefulSet" and partition:
-        return f"its partition of {partition} keeps the pods below it at the old revision"
+        return f"of its partition of {partition}", "its partition keeps the pods below it at the old revision"
     if body.get("kind") == "DaemonSet" and strategy.get("type") == "OnDelete":
-        return "with OnDelete its pods stay until a user deletes them"
-    return ""
+        return "its updateStrategy is OnDelete", "with OnDelete its pods stay until a user deletes them"
+    return None
 
 
 def _waits_forever(moment: Moment, one: Registration, trap: Trap) -> Finding:

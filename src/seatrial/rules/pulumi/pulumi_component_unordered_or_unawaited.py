@@ -50,6 +50,7 @@ from seatrial.model.program import short
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Rehearsal
+from seatrial.phrases.outcome import first_named
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -73,16 +74,17 @@ def _unknown(named: list[Unexpanded]) -> Finding:
     refs = [one.ref for one in named if one.ref in webhooks] or [one.ref for one in named]
     first = next(one for one in named if one.ref == refs[0])
     component = short(first.component.urn)
-    more = f" and {len(refs) - 1} more are" if len(refs) > 1 else " is"
+    does = "does" if len(refs) == 1 else "do"
     known = f'{first.ref.kind} has the webhook "{webhooks[refs[0]]}", which has failurePolicy Fail.' if webhooks else ""
     return found(
         RULE,
         first.moment,
         objects=refs,
         damage="failed-deploy",
-        message=f"pulumi up fails: {refs[0]}{more} created before {component} is ready, despite dependsOn",
+        message=f"pulumi up fails: {first_named(refs)} {does} not wait for {component}",
         details=(
-            f"It is registered with no dependency on {component}: the SDK replaces the component in dependsOn by its "
+            f"Despite dependsOn it is registered with no dependency on {component}: the SDK replaces the component "
+            "by its "
             "resources, and none of them is known at that time.",
             "Pulumi retries a creation for 63 seconds, and only while the kind or the namespace does not exist; a "
             "webhook rejection is final.",
@@ -126,7 +128,7 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: list[Unordered]) -> Findi
         damage="failed-deploy",
         message=_message(refs, first, component),
         details=(
-            f"{first.ref} names {component} in dependsOn, which adds no dependency." if first.how == "named" else "",
+            _too_early(first, component),
             f'Pulumi reports: "{first.event.message}"',
             _why(first, component),
             _again(moment, refs),
@@ -138,22 +140,25 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: list[Unordered]) -> Findi
 
 
 def _message(refs: list[Ref], first: Unordered, component: str) -> str:
-    more = f" and {len(refs) - 1} more" if len(refs) > 1 else ""
-    is_, does = ("are", "do") if more else ("is", "does")
+    does = "does" if len(refs) == 1 else "do"
     if first.how == "forgotten" and first.component.ref == first.culprit:
-        only = f"{does} not depend on {first.culprit}, and {is_} created before it exists"
-        return f"pulumi up fails: {refs[0]}{more} {only}"
+        return f"pulumi up fails: {first_named(refs)} {does} not depend on {first.culprit}"
     if first.how == "forgotten":
-        return (
-            f"pulumi up fails: {refs[0]}{more} {does} not depend on {component}, which creates {first.culprit}, and "
-            f"{is_} created before it exists"
-        )
+        return f"pulumi up fails: {first_named(refs)} {does} not depend on {component}, which creates {first.culprit}"
     if first.how == "named":
-        return f"pulumi up fails: {refs[0]}{more} {is_} created before {first.culprit} is usable, despite dependsOn"
-    return (
-        f"pulumi up fails: {refs[0]}{more} and {first.culprit} are both in {component}, which creates its objects "
-        "concurrently, in no order"
-    )
+        return f"pulumi up fails: {first_named(refs)} {does} not wait for {component}, despite dependsOn"
+    return f"pulumi up fails: {component} creates {first_named(refs)} and {first.culprit} in no order"
+
+
+def _too_early(first: Unordered, component: str) -> str:
+    if first.how == "forgotten":
+        return f"{first.ref} is created before {first.culprit} exists."
+    if first.how == "named":
+        return (
+            f"{first.ref} names {component} in dependsOn, which adds no dependency: it is created before "
+            f"{first.culprit} is usable."
+        )
+    return f"{component} creates its objects concurrently."
 
 
 def _why(first: Unordered, component: str) -> str:

@@ -76,7 +76,7 @@ def _finding(moment: Moment, one: Registration, deeds: list[Event]) -> Finding:
         moment,
         objects=[one.ref],
         damage=damage,
-        message=f"pulumi up creates {one.ref} and deletes it again, because an earlier up deleted it and then failed",
+        message=f"pulumi up creates {one.ref} and deletes it again: an earlier up deleted it, then failed",
         details=(
             "Pulumi remembers that it has to be replaced, and nothing differs from the deleted object: so it creates "
             "the new one first, and at the end deletes what it considers the old one, by name.",

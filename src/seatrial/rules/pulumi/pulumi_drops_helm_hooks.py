@@ -46,7 +46,7 @@ from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
-from seatrial.phrases.outcome import named
+from seatrial.phrases.outcome import first_named, named
 
 DEPLOYS = (*hooks.EVENTS_OF["install"], *hooks.EVENTS_OF["upgrade"])
 RUNS = ("Job", "Pod")
@@ -98,8 +98,9 @@ def _dropped(moment: Moment, release: Release) -> Finding:
         objects=refs,
         damage=damage,
         certainty=certainty,
-        message=f"{named(refs)} {_never(work, refs)}: helm.v4.Chart drops the hooks of its chart",
+        message=f"{first_named(refs)} {_never(work, refs)}: helm.v4.Chart drops the hooks of its chart",
         details=(
+            f"Dropped: {named(refs)}." if len(refs) > 1 else "",
             f"{first.ref} is a hook of {_events(first)}. Only regular resources are registered, without a warning.",
             f"{missed[0].ref} needs {missed[1]}, which is one of the hooks." if missed else "",
             f"Pulumi {ended.error}." if missed and ended.outcome == "hung" else "",
@@ -142,9 +143,9 @@ def _unordered(moment: Moment, plain: list[Resource]) -> Finding:
         objects=refs,
         damage="failed-deploy",
         certainty="may",
-        message=f"{named(refs)} of {_events(plain[0])} {runs} with everything else: helm.v3.Chart treats a hook as a "
-        "regular resource",
+        message=f"{first_named(refs)} {runs} with everything else: helm.v3.Chart treats hooks as regular resources",
         details=(
+            f"Hooks of {_events(plain[0])}: {named(refs)}.",
             "All objects of the chart are created concurrently: the hook's event, weight and delete policy are "
             "ignored. Whether that does harm depends on the other objects.",
             f"{again} again only when the object itself changes, because Pulumi then replaces it. An up that changes "

@@ -34,7 +34,7 @@ from seatrial.model.program import HELM_RELEASE, Registration
 from seatrial.model.release import Case
 from seatrial.model.resource import Pointer, Ref, ref_of
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.outcome import named
+from seatrial.phrases.outcome import first_named, named
 
 PLACES_MAX = 3
 
@@ -70,10 +70,12 @@ def _finding(moment: Moment, one: Registration, changed: list[Ref]) -> Finding:
         moment,
         objects=changed,
         damage="failed-deploy",
-        message=f"pulumi up does not deploy the change of {named(changed)}: the chart of Release {one.name} changed, "
-        "but none of the Release's inputs",
+        message=f"pulumi up does not deploy the change of {first_named(changed)}: no input of Release "
+        f"{one.name} changed",
         details=(
-            f"The chart still has version {one.inputs.get('version')}. Pulumi compares the version, the path and the "
+            f"Changed: {named(changed)}.",
+            f"The chart changed, but still has version {one.inputs.get('version')}. Pulumi compares the version, "
+            "the path and the "
             "values, and reports: unchanged.",
             "The next change of any of them also deploys this one.",
         ),

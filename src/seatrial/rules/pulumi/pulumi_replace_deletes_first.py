@@ -58,7 +58,7 @@ from seatrial.model.program import Program, Registration, short
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.outcome import named
+from seatrial.phrases.outcome import first_named, named
 from seatrial.phrases.recreated import LOST_MAX, damage_of, lost_sentence, with_it
 
 WORKLOADS = ("DaemonSet", "Deployment", "ReplicationController", "StatefulSet")
@@ -156,15 +156,11 @@ def _damage(moment: Moment, ref: Ref, lost: list[Event]) -> Damage:
 
 def _message(one: Replaced, lost: list[Event], *, again: bool) -> str:
     if not one.along:
-        outcome = "and recreates it" if again else "and does not recreate it"
+        outcome = "and recreates it" if again else "without recreating it"
         return f"pulumi up deletes {one.old.ref}{with_it(lost)} {outcome}: {_fields(one)} cannot change in place"
-    many = len(one.along) > 1
     outcome = "and recreates all of them" if again else "and does not recreate all of them"
-    others = named(other.ref for other in one.along if other.ref)
-    return (
-        f"pulumi up replaces {one.old.ref}{with_it(lost)} and therefore deletes {others}, which "
-        f"{'use' if many else 'uses'} its outputs, {outcome}"
-    )
+    others = first_named(other.ref for other in one.along if other.ref)
+    return f"pulumi up replaces {one.old.ref}{with_it(lost)}, deletes {others} {outcome}"
 
 
 def _fields(one: Replaced) -> str:

@@ -150,10 +150,10 @@ def _finding(moment: Moment, release: Release, missing: Missing) -> Finding:
         moment,
         objects=[missing.what],
         damage="failed-deploy",
-        message=f"{outcome_of(moment)} for {unit} {release.name}: {who} needs {missing.what} of {unit} {other.name}, "
-        f"which {'a later step deploys' if later else 'is not ready yet'}",
+        message=f"{outcome_of(moment)}: {who} needs {missing.what} of {unit} {other.name}, "
+        f"{'deployed later' if later else 'not ready yet'}",
         details=(
-            f'{engine} reports: "{moment.ended.error.strip()}"',
+            f'{engine} reports for {unit} {release.name}: "{moment.ended.error.strip()}"',
             _no_order(moment.rehearsal, unit) if later else f"Nothing waited for {unit} {other.name}.",
             "On a cluster that already has both, any order works, which hides the problem.",
         ),
@@ -188,9 +188,9 @@ def _early(rehearsal: Rehearsal, case: Case, early: Early) -> Finding:
         objects=[early.what.ref],
         damage="nuisance",
         certainty="may",
-        message=f"{ref} fails at its first attempt: it needs {early.what.ref} of {early.holder} and has no dependsOn "
-        "that waits for it",
+        message=f"{ref} fails its first attempt without {early.what.ref} of {early.holder}",
         details=(
+            f"No dependsOn of it waits for {early.holder}.",
             f'Flux reports: "{early.event.message}"',
             f"Flux retries after {_pause(own)} and then succeeds; everything that depends on it waits as long.",
             "On a cluster that already has both, any order works, which hides the problem.",

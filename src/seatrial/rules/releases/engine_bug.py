@@ -119,8 +119,7 @@ def _of_flux(moment: Moment, one: Reconciled, record: Record) -> Finding:
         moment,
         objects=[one.object],
         damage="failed-deploy",
-        message=f"the upgrade of {one.object} fails: an earlier uninstall of release {name} was interrupted, and Flux "
-        "cannot recover from that",
+        message=f"the upgrade of {one.object} fails: Flux cannot recover from an interrupted uninstall",
         details=(
             flux_says(one),
             f"{record.ref} has status `uninstalling`. Flux recovers from `pending-*` and `uninstalled`, but treats "

@@ -102,8 +102,9 @@ def _taken_over(moment: Moment, ref: Ref, owners: list[Ref], writes: list[Event]
         moment,
         objects=[ref],
         damage="nuisance",
-        message=f"{names} both contain {ref}: release {last} took it over from {first} without an error",
+        message=f"{names} both contain {ref}: {last} took it over",
         details=(
+            f"Release {last} took it over from {first} without an error.",
             "Flux lets Helm take ownership of existing objects. Which of the two applies it last is random; the other "
             "one applies its version again at its next upgrade.",
             "Whichever is uninstalled first deletes it, although the other still contains it. The other stays Ready "
@@ -127,9 +128,10 @@ def _fought_over(moment: Moment, ref: Ref, owners: list[Ref], writes: list[Event
         moment,
         objects=[ref],
         damage="nuisance",
-        message=f"{names} both contain {ref}, and overwrite each other on every interval",
+        message=f"{names} both contain {ref}, and overwrite each other",
         details=(
-            "Each writes its own name into the labels that Flux uses for pruning, and its own version of the object.",
+            "On every interval each writes its own name into the labels that Flux uses for pruning, and its own "
+            "version of the object.",
             f"When the one that applied it last drops it, Flux deletes it{_along(ref)}, although the other still "
             "has it.",
         ),
@@ -160,11 +162,10 @@ def _shared(moment: Moment, ref: Ref, apps: list[str], said: str) -> Finding:
         moment,
         objects=[ref],
         damage="nuisance",
-        message=f"the Applications {' and '.join(apps)} both contain {ref}: the last sync owns it, and the other "
-        "Application is OutOfSync",
+        message=f"the Applications {' and '.join(apps)} both contain {ref}: the last sync owns it",
         details=(
             f'Argo CD reports: "{said}"',
-            "With self-heal on both, they overwrite each other forever.",
+            "The other Application is OutOfSync. With self-heal on both, they overwrite each other forever.",
             f"When the owner is deleted with its objects, or drops the object and prunes, it is "
             f"deleted{_along(ref)}, although the other still has it.",
         ),

@@ -73,10 +73,10 @@ def _finding(moment: Moment, earlier: int, event: Event) -> Finding:
         moment,
         objects=[ref],
         damage="nuisance",
-        message=f"helm install omits {ref}, and the upgrade to the same chart and values creates it: its template "
-        "depends on the cluster",
+        message=f"helm install omits {ref}, and the next upgrade creates it: its template depends on the cluster",
         details=(
-            f"Only the cluster changed: the {moment.at(earlier).ended.action} created what the template checks with "
+            "The chart and the values are the same. Only the cluster changed: the "
+            f"{moment.at(earlier).ended.action} created what the template checks with "
             ".Capabilities, lookup or .Release.IsUpgrade. Until the next upgrade the object is missing, and the "
             "release counts as deployed.",
             "helm template, and every engine that deploys its output, always omits it, unless --api-versions is given.",

@@ -47,6 +47,7 @@ from seatrial.model.resource import Body, Ref, annotations_of, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.hooks import how
 from seatrial.phrases.objects import in_kubectl
+from seatrial.phrases.outcome import first_named
 
 KINDS = ("ConfigMap", "Secret")
 STAYS_RUNNING = ("DaemonSet", "Deployment", "StatefulSet")
@@ -122,9 +123,10 @@ def _finding(
         moment,
         objects=[ref, *(reader.ref for reader, _ in readers)],
         damage="nuisance",
-        message=f"helm upgrade changes {ref} ({what}) and does not restart {named}, "
+        message=f"helm upgrade changes {ref} without restarting {first_named(reader.ref for reader, _ in readers)}, "
         f"which {'reads' if len(readers) == 1 else 'read'} it only at start",
         details=(
+            f"Changed: {what}. Not restarted: {named}.",
             f"{first.ref} {how(need)} it. A container gets that only when it starts, and the pod template did not "
             "change, so no pod is replaced.",
             "Helm reports success, and the new values are in the cluster. Pods that are replaced later start with the "

@@ -59,7 +59,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _by_helm(ref: Ref, keys: str) -> Rotation:
     return Rotation(
-        f"every helm upgrade generates a new {keys} in {ref}",
+        f"every helm upgrade gives {ref} a new {keys}",
         "Neither the chart nor the values changed; the template calls a random function on every render.",
         (
             "helm rollback restores the old value, because it applies the stored manifest without rendering. The next "

@@ -44,7 +44,6 @@ from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.headline import fit
 from seatrial.phrases.objects import confirm_twice
 
 X509 = "x509: certificate signed by unknown authority"
@@ -155,9 +154,8 @@ def _finding(moment: Moment, release: Release, event: Event, clients: list[Clien
         moment,
         objects=[ref],
         damage=damage,
-        message=fit(
-            f"every {'sync' if syncs else 'helm upgrade'} gives {ref} a new CA, and {server.workload} keeps the old one"
-        ),
+        message=f"every {'sync' if syncs else 'helm upgrade'} gives {ref} a new CA; {server.workload} keeps the old "
+        "one",
         details=(
             _what_collides(moment.rehearsal.label, ref, server, changed),
             _refusal_sentence(clients, damage),

@@ -110,10 +110,10 @@ def _started_early(moment: Moment, user: Resource, need: Need, producer: Resourc
         objects=[user.ref, need.object],
         damage="outage",
         certainty="may",
-        message=f"helm upgrade restarts {user.ref} before it changes {producer.ref}, the source of {need.object}: "
-        "its pods may start with the old value and keep it",
+        message=f"helm upgrade restarts {user.ref} before {producer.ref} changes: it may keep old values",
         details=(
-            f"Helm updates custom resources last: first {user.ref}, then {producer.ref}. The operator updates the "
+            f"{producer.ref} is the source of {need.object}. Helm updates custom resources last: first {user.ref}, "
+            f"then {producer.ref}. The operator updates the "
             "Secret after that.",
             f"{user.ref} {how(need)} it into its environment, which a container reads once, when it starts. Pods that "
             "start earlier keep the old value and are ready, so Helm reports success, also with --wait.",

@@ -79,7 +79,7 @@ def _finding(moment: Moment, ref: Ref, body: Body) -> Finding:
         moment,
         objects=[ref],
         damage="outage",
-        message=f"{moment.act} leaves {ref} without a backend: no namespace of the cluster can be deleted any more",
+        message=f"{moment.act} leaves {ref} without backend: no namespace can be deleted",
         details=(
             f'{ref} reports: "{_available(body).get("message")}"',
             f"{_why(moment.speaker, ref, written)} {service} is deleted."

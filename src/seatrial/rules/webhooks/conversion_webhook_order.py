@@ -54,7 +54,6 @@ from seatrial.model.refusal import GroupVersionKind, Refusal
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.headline import fit
 from seatrial.phrases.outcome import revisions
 
 NAMES_MAX = 3
@@ -151,7 +150,7 @@ def _finding(rehearsal: Rehearsal, case: Case, failed: Unconverted, definition: 
         moment,
         objects=[definition, *([user.ref] if user and not failed.event else ())],
         damage=_damage(gone=gone),
-        message=fit(f"{outcome_of(moment)}: the conversion webhook of {definition} does not answer"),
+        message=f"{outcome_of(moment)}: the conversion webhook of {definition} does not answer",
         details=(
             f"{which} must be converted.",
             f'The API server reports: "{failed.words}"',

@@ -37,7 +37,6 @@ from seatrial.evidence.webhooks.calls import (
     Call,
     Webhook,
     covers,
-    named,
     outcome_of,
     refused_by_cause,
     state_after,
@@ -49,6 +48,7 @@ from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, annotations_of, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import BUILT_IN_GROUPS
+from seatrial.phrases.outcome import first_named
 
 DELETE_EVENTS = ("pre-delete", "post-delete")
 
@@ -77,8 +77,9 @@ def _left(moment: Moment, webhook: Webhook) -> Finding:
         moment,
         objects=[ref],
         damage=_damage(webhook),
-        message=f"helm uninstall leaves {ref} behind without its backend: from then on {covers(webhook)} is rejected",
+        message=f"helm uninstall leaves {ref} behind without its backend",
         details=(
+            f"From then on {covers(webhook)} is rejected.",
             f'Clients get: "{_words(webhook)}"',
             _why(resource),
             _later(moment.rehearsal, moment.case, ref),
@@ -105,8 +106,7 @@ def _met(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         moment,
         objects=[webhook.configuration],
         damage="failed-deploy",
-        message=f"{outcome_of(moment)}: {named(refused)} is rejected because of {webhook.configuration}, which has no "
-        "backend",
+        message=f"{outcome_of(moment)}: {webhook.configuration} has no backend for {first_named(refused)}",
         details=(
             f'The API server reports: "{first.event.message}"',
             _what_is_gone(moment, webhook.service, refused[0]),

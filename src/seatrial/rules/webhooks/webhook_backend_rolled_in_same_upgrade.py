@@ -39,7 +39,6 @@ from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import (
     Call,
     behind,
-    named,
     outcome_of,
     refused_by_cause,
     replaced,
@@ -51,7 +50,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.outcome import revisions
+from seatrial.phrases.outcome import first_named, revisions
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -71,8 +70,8 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         moment,
         objects=[webhook.configuration],
         damage="failed-deploy",
-        message=f'{outcome_of(moment)}: it replaces the pods behind webhook "{webhook.name}", which does not '
-        f"answer when {named(refused)} is written",
+        message=f'{outcome_of(moment)}: it replaces the pods of webhook "{webhook.name}", called for '
+        f"{first_named(refused)}",
         details=(
             f'The API server reports: "{first.event.message}"',
             f"{changed} is behind {webhook.service} and is changed in the same "

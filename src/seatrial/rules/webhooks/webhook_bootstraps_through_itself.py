@@ -87,8 +87,7 @@ def _finding(rehearsal: Rehearsal, case: Case, call: Call, refused: Resource, ba
         moment,
         objects=[webhook.configuration, refused.ref],
         damage="failed-deploy",
-        message=f'{outcome_of(moment)}: webhook "{webhook.name}" is called for {refused.ref}, which its own '
-        "backend needs to start",
+        message=f'{outcome_of(moment)}: webhook "{webhook.name}" blocks {refused.ref} of its own backend',
         details=(
             f'The API server reports: "{call.event.message}"',
             _around(webhook.service, refused.ref, backer, need),

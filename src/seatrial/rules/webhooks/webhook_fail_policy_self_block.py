@@ -75,8 +75,7 @@ def _finding(rehearsal: Rehearsal, case: Case, call: Call) -> Finding:
         moment,
         objects=[webhook.configuration],
         damage="outage",
-        message=f'webhook "{webhook.name}" matches the pods of its own backend: once {_backend(event.object)} has '
-        "none, none can start",
+        message=f'webhook "{webhook.name}" blocks the pods of its own backend once {_backend(event.object)} has none',
         details=(
             f'{event.object} reports: "{event.message}"',
             f"It is called for {covers(webhook)}, has failurePolicy Fail, and its selectors exclude neither its own "

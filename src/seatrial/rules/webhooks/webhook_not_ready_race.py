@@ -99,6 +99,7 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         damage="nuisance" if _is_healed(moment, refused) else "failed-deploy",
         message=_message(moment, refused, webhook),
         details=(
+            "It matches the release Secrets of Helm." if all(map(is_record, refused)) else "",
             f'The API server reports: "{first.event.message}"',
             _order(rehearsal, case, first),
             revisions(moment),
@@ -116,15 +117,10 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
 
 def _message(moment: Moment, refused: list[Ref], webhook: Webhook) -> str:
     if all(map(is_record, refused)):
-        return (
-            f"{outcome_of(moment)}, and Helm cannot record it: webhook "
-            f'"{webhook.name}", which matches its release Secrets, does not answer yet'
-        )
+        return f'{outcome_of(moment)}, but Helm cannot record it: webhook "{webhook.name}" is not ready'
     what = [ref for ref in refused if not is_record(ref)]
     but = " only on retry:" if _is_healed(moment, what) else ", but" if moment.ended.outcome == "ok" else ":"
-    verb = "is" if len(what) == 1 else "are"
-    rejected = f'{first_named(what)} {verb} rejected, because webhook "{webhook.name}" does not answer yet'
-    return f"{outcome_of(moment)}{but} {rejected}"
+    return f'{outcome_of(moment)}{but} webhook "{webhook.name}" is not ready for {first_named(what)}'
 
 
 def _order(rehearsal: Rehearsal, case: Case, call: Call) -> str:

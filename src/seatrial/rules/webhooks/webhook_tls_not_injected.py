@@ -38,14 +38,14 @@ import re
 from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found
-from seatrial.evidence.webhooks.calls import CONFIGURATIONS, Call, named, outcome_of, refused_by_cause
+from seatrial.evidence.webhooks.calls import CONFIGURATIONS, Call, outcome_of, refused_by_cause
 from seatrial.helm import hooks
 from seatrial.kinds.webhooks.cabundle import has_certificate, wants_injection
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.outcome import revisions
+from seatrial.phrases.outcome import first_named, revisions
 
 WAITED_FOR = 'pulumi.com/waitFor: "jsonpath={.webhooks[*].clientConfig.caBundle}" on the configuration makes it wait.'
 OVERWRITTEN_BY_HELM = (
@@ -90,8 +90,7 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call], unready: lis
         moment,
         objects=[webhook.configuration],
         damage="failed-deploy",
-        message=f'{outcome_of(moment)}: webhook "{webhook.name}" is called for {named(refused)} before its '
-        "caBundle is written",
+        message=f'{outcome_of(moment)}: webhook "{webhook.name}" lacks its caBundle for {first_named(refused)}',
         details=(
             f'The API server reports: "{first.event.message}"',
             _injected(moment, configuration) or _who(moment, webhook.configuration, writer),
@@ -124,9 +123,9 @@ def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
         moment,
         objects=[ref],
         damage="failed-deploy",
-        message=f"{outcome_of(moment)}: the {_written_by(who)} sets a placeholder caBundle in {ref}, "
-        f"but {writer.actor} has written the real one",
+        message=f"{outcome_of(moment)}: {ref} sets a placeholder caBundle",
         details=(
+            f"The {_written_by(who)} sets it, but {writer.actor} has written the real one.",
             f'The API server reports: "{event.message}"',
             OVERWRITES.get(who, OVERWRITTEN_BY_HELM),
             revisions(moment),
