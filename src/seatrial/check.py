@@ -23,8 +23,10 @@ from seatrial.evidence.obstacles import only_new, repairs_of, stopped
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.evidence.written import written
+from seatrial.fix.proving import mended
+from seatrial.fix.writing import guard
 from seatrial.model.engine import EngineId
-from seatrial.model.errors import CannotContinue
+from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard, worst_first
 from seatrial.model.fingerprint import fingerprint
 from seatrial.model.release import Case
@@ -40,6 +42,7 @@ from seatrial.play.other_version import other_version
 from seatrial.play.rehearse import Heard, rehearse
 from seatrial.rules import all_explained, all_invariants, all_rules, page
 from seatrial.sources import MANIFESTS, TRIAL, InputKind, git, kind_of, line_at
+from seatrial.sources.files import reading_instead
 from seatrial.sources.places import place_of
 
 AT_ONCE = 4
@@ -54,7 +57,7 @@ ROUNDS_MAX = 20
 def check(options: CheckOptions, progress: Callable[[str], None] = lambda said: None) -> Result:
     """Rehearse every case with every engine under every schedule, and apply rules and invariants to the timelines."""
     if not options.compare:
-        return _checked(options, progress).result
+        return _with_fixes(options, _checked(options, progress), progress)
     kind = _comparable(options)
     new = _checked(options, progress)
     with _on_disk(options, kind) as before:
@@ -82,6 +85,23 @@ def check_stored(paths: Sequence[str]) -> Result:
 class _Checked(Struct, frozen=True):
     seen: list[Seen]
     result: Result
+
+
+def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str], None]) -> Result:
+    """The result with proven fixes, if they are asked for."""
+    if options.fixing is None or not done.result.findings:
+        return done.result
+
+    def again(texts: dict[str, str]) -> Result | None:
+        progress("try a fix")
+        try:
+            with reading_instead(texts):
+                return _checked(options, progress).result
+        except (CannotContinue, NothingToCheck):
+            return None
+
+    why_not = guard(options.inputs, writes=options.fixing.writes)
+    return mended(done.result, [one.case for one in done.seen], options.fixing, why_not, again)
 
 
 def _comparable(options: CheckOptions) -> InputKind:

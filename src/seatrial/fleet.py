@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -15,16 +16,16 @@ from msgspec.structs import replace
 
 from seatrial.accepted.baseline import with_known
 from seatrial.accepted.ignoring import reported
-from seatrial.accepted.limit import Limit, reaches
 from seatrial.accepted.policy import EVERYTHING, Policy
 from seatrial.check import check
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.finding import Finding, worst_first
+from seatrial.model.limit import Limit, reaches
 from seatrial.model.result import Result
 from seatrial.plan.plans import CheckOptions
 from seatrial.sources import MANIFESTS, kind_of
 from seatrial.sources.charts.folder import changed_charts, charts_in, is_folder_of_charts, is_library
-from seatrial.sources.files import shown
+from seatrial.sources.files import reading_instead, shown
 
 Progress = Callable[[str], None]
 
@@ -34,7 +35,19 @@ def check_all(options: CheckOptions, since: str, progress: Progress, policy: Pol
 
     Of a folder of charts, every chart is checked; with `since`, only what changed, upgraded from its old version.
     """
-    return reported(_all(options, since, progress, policy.limit), policy)
+    if options.fixing:
+        options = replace(options, fixing=replace(options.fixing, wanted=partial(_wanted, policy)))
+    done = _all(options, since, progress, policy.limit)
+    if done.mended is None:
+        return reported(done, policy)
+    with reading_instead({patch.file: patch.after for patch in done.patches}):
+        mended = reported(done.mended, policy)
+    return replace(reported(done, policy), mended=mended)
+
+
+def _wanted(policy: Policy, result: Result) -> set[str]:
+    """The fingerprints of what is reported."""
+    return {finding.fingerprint for finding in reported(result, policy).findings}
 
 
 def _all(options: CheckOptions, since: str, progress: Progress, limit: Limit) -> Result:
@@ -45,6 +58,8 @@ def _all(options: CheckOptions, since: str, progress: Progress, limit: Limit) ->
         raise CannotContinue(f"{flag} needs one chart; {options.inputs[0]} is a folder of charts")
     if since and options.old:
         raise CannotContinue("--since and --from cannot be combined: --since upgrades each chart from its old version")
+    if options.fixing and options.fixing.least:
+        options = replace(options, fixing=None)  # Of many charts fixes are tried only if that is asked for.
     tasks = list(_tasks(options, since))
     if not tasks:
         where = ", ".join(options.inputs)
@@ -89,8 +104,14 @@ def merged(found: list[Checked]) -> Result:
         written=tuple(one for result in results for one in result.written),
         charts=len(found),
         broken=len(errors),
+        patches=tuple(sorted({patch for result in results for patch in result.patches})),
+        mended=merged(list(map(_mended, found))) if any(result.mended for result in results) else None,
         hollow=bool(results) and all(result.hollow for result in results),
     )
+
+
+def _mended(one: Checked) -> Checked:
+    return replace(one, result=one.result.mended or one.result) if one.result else one
 
 
 def _tasks(options: CheckOptions, since: str) -> Iterator[CheckOptions]:

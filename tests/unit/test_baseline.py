@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from rehearsed import FINDING, RESULT
 
 from seatrial.accepted.baseline import read, with_baseline, with_known, written
-from seatrial.accepted.limit import Limit, reaches
 from seatrial.fleet import check_all
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Finding
+from seatrial.model.limit import Limit, reaches
 from seatrial.plan.plans import CheckOptions
 
 KNOWN = replace(FINDING, fingerprint="a" * 16, certainty="likely", damage="outage")

@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 from rehearsed import CLEAN, FINDING, RESULT
 
-from seatrial.accepted.limit import Limit
 from seatrial.cli.threshold import exit_of, parse
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Certainty, Damage
+from seatrial.model.limit import Limit
 from seatrial.model.result import Exit
 
 

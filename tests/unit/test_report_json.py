@@ -100,7 +100,11 @@ def test_a_report_has_exactly_the_keys_of_the_contract() -> None:
       "fix": {
         "title": "keep the object: helm.sh/resource-policy: keep",
         "safe": true,
-        "proven": true
+        "proven": true,
+        "why_unsafe": "",
+        "edits": [],
+        "steps": [],
+        "rejected": []
       },
       "shown_by": {
         "engine": "helm@4.2.3",

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.accepted.limit import Limit
 from seatrial.accepted.naming import is_known, is_name, refusal
 from seatrial.model.acceptance import Suppression
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Finding
+from seatrial.model.limit import Limit
 from seatrial.plan.plans import CheckOptions
 from seatrial.rules import all_explained
 from seatrial.sources.configuration import NONE, Configured

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from seatrial.cli.flags import (
     ALL_FINDINGS,
     DEFAULT_OUTPUT,
+    NO_FIXES,
     NO_FLAGS,
     OUTPUT,
     REHEARSAL,
     FindingFlags,
+    FixFlags,
     Inputs,
     OutputFlags,
     ReleaseFlags,
@@ -35,6 +38,7 @@ def check(
     compare: Annotated[str, flag("--compare", group=REHEARSAL, value="OLD")] = "",
     since: Annotated[str, flag("--since", group=REHEARSAL, value="REF")] = "",
     rehearsal: Annotated[tuple[str, ...], flag("--rehearsal", group=REHEARSAL, value="FILE")] = (),
+    fixing: FixFlags = NO_FIXES,
     display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
     """Rehearse a release and report the steps that break or destroy something.
@@ -69,23 +73,29 @@ def check(
         Check a rehearsal that `seatrial run -o json` stored, without rehearsing anything. Repeatable: pass the
         ordinary, the lazy and the eager schedule of each engine.
     """
-    from seatrial.cli import outputs
+    from seatrial.cli import fixes, outputs, terminal
 
     targets = outputs.parse(output)
+    fixes.refuse(fixing, output=bool(output), other=bool(compare or rehearsal))
     if rehearsal and (inputs or compare or since or release != NO_FLAGS):
         raise CannotContinue("--rehearsal cannot be combined with an input or with flags that select what to rehearse")
     refuse_flags("check", inputs)
-    done = _checked(inputs, release, findings, Other(compare, since, rehearsal), display)
-    outputs.write(targets, lambda target: _report(target, done, display))
+    done = _checked(inputs, release, findings, Other(compare, since, rehearsal, fixing, targets), display)
+    if fixing.diff:
+        terminal.write(fixes.as_patch(done))
+    else:
+        outputs.write(targets, lambda target: _report(target, done, display))
     return done.exit.code if done.exit else 0
 
 
 class Other(NamedTuple):
-    """What to rehearse beside the inputs, or instead of them."""
+    """What to rehearse beside the inputs, or instead of them, and what for."""
 
     compare: str
     since: str
     rehearsal: tuple[str, ...]
+    fixing: FixFlags
+    targets: tuple[Target, ...]
 
 
 def _checked(
@@ -95,7 +105,7 @@ def _checked(
 
     from seatrial.accepted import baseline
     from seatrial.accepted.policy import policy_of, with_configuration
-    from seatrial.cli import outputs, terminal, threshold
+    from seatrial.cli import fixes, outputs, terminal, threshold
     from seatrial.fleet import check_all
     from seatrial.sources.configuration import NONE, configuration_of
 
@@ -107,8 +117,13 @@ def _checked(
         if other.rehearsal:
             result = _stored(other.rehearsal, policy)
         else:
-            given = replace(options("check", inputs, release), compare=other.compare)
-            result = check_all(with_configuration(given, configured), other.since, progress, policy)
+            plain = replace(options("check", inputs, release), compare=other.compare)
+            given = with_configuration(plain, configured)
+            trying = fixes.asked(other.fixing, limit, other.targets)
+            result = check_all(replace(given, fixing=trying), other.since, progress, policy)
+    if other.fixing.fix:
+        again = partial(check_all, given, other.since, policy=policy)
+        result = fixes.written_to_disk(result, display, again)
     if known is not None:
         result = baseline.with_baseline(result, findings.baseline, known)
     if file := findings.write_baseline:

@@ -22,6 +22,7 @@ VALUES = Group("Values (same flags as helm)", sort_key=2)
 REHEARSAL = Group("What to rehearse", sort_key=1)
 FINDINGS = Group("Findings", sort_key=3)
 OUTPUT = Group("Output", sort_key=4)
+FIXES = Group("Fixes", sort_key=5)
 
 INPUTS = (
     "Charts (folders or .tgz), manifests (files or folders; kustomizations; Flux or Argo CD resources), Pulumi "
@@ -145,8 +146,23 @@ class FindingFlags:
     """Write all findings to FILE, for --baseline."""
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class FixFlags:
+    """What becomes of proven fixes."""
+
+    diff: Annotated[bool, flag("--diff", group=FIXES)] = False
+    """Print the fixes as a patch for git apply or patch -p1, and write nothing. Every fix is proven: the whole trial is
+    rehearsed again with it."""
+    fix: Annotated[bool, flag("--fix", group=FIXES)] = False
+    """Write the safe fixes to the files of the input, and report what remains."""
+    unsafe: Annotated[bool, flag("--unsafe-fixes", group=FIXES)] = False
+    """With --diff or --fix: also fixes that change something else; the report says what."""
+
+
 NO_FLAGS = ReleaseFlags()
 ALL_FINDINGS = FindingFlags()
+NO_FIXES = FixFlags()
 DEFAULT_OUTPUT = OutputFlags()
 
 

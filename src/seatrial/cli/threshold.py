@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from seatrial.accepted.limit import Limit, reaches
 from seatrial.cli import FAILED, NOTHING
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import CERTAINTIES, DAMAGES
+from seatrial.model.limit import Limit, reaches
 from seatrial.model.result import Exit, Result
 from seatrial.report.wording import counted, is_partial
 

@@ -25,10 +25,33 @@ DAMAGES: tuple[Damage, ...] = ("data-loss", "outage", "failed-deploy", "nuisance
 """Worst first."""
 
 
+class FileEdit(Struct, frozen=True, order=True):
+    """Put `text` where a range of a file is. Lines and columns count characters from 1; the end is not included."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
 class Fix(Struct, frozen=True):
+    """A way out of a finding: edits of the user's own files, or steps where no edit is certain."""
+
     title: str
     safe: bool
     proven: bool
+    """Whether the whole trial was rehearsed with it: the finding is gone, and none as grave comes."""
+    why_unsafe: str = ""
+    """What else it changes, if it is not safe."""
+    edits: tuple[FileEdit, ...] = ()
+    steps: tuple[str, ...] = ()
+    """What to do by hand, if there are no edits."""
+    diff: str = ""
+    """The edits as a unified diff."""
+    rejected: tuple[str, ...] = ()
+    """What was tried before and does not help, with the reason."""
 
 
 class Finding(Struct, frozen=True):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Literal
 
 from msgspec import Struct
 
 from seatrial.model.acceptance import Ignored, Written
 from seatrial.model.finding import Certainty, Damage, Finding
+from seatrial.model.limit import Limit
 from seatrial.model.resource import Body, Place, Ref
 from seatrial.model.timeline import Rehearsal, Schedule
 
@@ -222,6 +224,32 @@ class Exit(Struct, frozen=True):
     """The findings that reach `--fail-on`."""
 
 
+class Fixing(Struct, frozen=True):
+    """Which fixes a check tries by rehearsing again."""
+
+    least: Limit | None = None
+    """Only of findings that reach it."""
+    tries_max: int = 20
+    rehearsals_max: int = 0
+    """How many rehearsals all tries may take together; 0 for any number."""
+    unsafe: bool = False
+    """Whether unsafe fixes are applied as well."""
+    writes: bool = False
+    """Whether files will be written: then those that cannot be are left alone."""
+    wanted: Callable[[Result], Collection[str]] | None = None
+    """The fingerprints of the findings that the user wants to see; all if it is None."""
+
+
+class Patch(Struct, frozen=True, order=True):
+    """A file of the user with proven fixes, and as it was read."""
+
+    file: str
+    before: str
+    after: str
+    fixes: tuple[str, ...]
+    """What was changed: `release-to-hook-flip: add ... to ...`."""
+
+
 class Result(Struct, frozen=True):
     played: tuple[Played, ...]
     findings: tuple[Finding, ...]
@@ -270,5 +298,9 @@ class Result(Struct, frozen=True):
     """How many findings are of rules that the user does not want to see."""
     configuration: str = ""
     """The seatrial.yaml that was used."""
+    patches: tuple[Patch, ...] = ()
+    """The files that proven fixes change."""
+    mended: Result | None = None
+    """The result of the same check with these fixes."""
     exit: Exit | None = None
     """Set by the command line, which knows `--fail-on`."""

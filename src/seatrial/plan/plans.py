@@ -21,7 +21,7 @@ from seatrial.model.engine import EngineId, engine_id
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Case, Release
 from seatrial.model.resource import name_of
-from seatrial.model.result import Prerequisite
+from seatrial.model.result import Fixing, Prerequisite
 from seatrial.model.trial import Step, Trial
 from seatrial.plan.cases import SAME_AGAIN, cases_of
 from seatrial.plan.chosen_steps import chosen
@@ -99,6 +99,8 @@ class CheckOptions(Struct, frozen=True):
     """Whether real engines are compared with the simulated ones."""
     instead: str = ""
     """The input to deploy instead, under the name of the input."""
+    fixing: Fixing | None = None
+    """Which fixes are tried; none if it is None."""
 
 
 def plans(options: CheckOptions) -> Iterator[Plan]:

@@ -21,12 +21,27 @@ class JsonLocation(Struct, frozen=True):
     sure: Sure
 
 
+class JsonEdit(Struct, frozen=True):
+    """Text for a range of a file. Lines and columns count characters from 1; the end is not included."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
 class JsonFix(Struct, frozen=True):
-    """A change that removes the finding."""
+    """A change that removes the finding: edits, or steps by hand."""
 
     title: str
     safe: bool
-    proven: bool
+    proven: Annotated[bool, Meta(description="Everything was rehearsed again with it, and nothing as grave comes.")]
+    why_unsafe: Annotated[str, Meta(description="What else it changes; empty if it is safe.")]
+    edits: list[JsonEdit]
+    steps: list[str]
+    rejected: Annotated[list[str], Meta(description="What was tried before and does not help, with the reason.")]
 
 
 class JsonShownBy(Struct, frozen=True, omit_defaults=True):

@@ -13,7 +13,7 @@ from seatrial.model.result import Result
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.report.proof import Proof, proof_of
 from seatrial.report.untrusted import clean, one_line
-from seatrial.report.wording import after, counted, listed
+from seatrial.report.wording import after, counted, fix_line, listed
 
 EVENTS_MAX = 6
 PLACES_MAX = 4
@@ -45,13 +45,12 @@ class Explanation(Struct, frozen=True):
 
 def explanation(finding: Finding, result: Result) -> Explanation:
     fix = finding.fix
-    proven = "" if fix is None else "proven by rehearsing again" if fix.proven else "not proven"
     proof = proof_of(finding, result)
     return Explanation(
         where=tuple(_where(finding)),
         happens=tuple(_happens(proof)) if proof else (),
         why=tuple(map(one_line, _why(finding, result))),
-        fix=one_line(f"{fix.title} ({'safe' if fix.safe else 'unsafe'}, {proven})") if fix else "",
+        fix=one_line(" ".join((fix_line(fix), *fix.steps))) if fix else "",
         confirm=clean(finding.confirm),
     )
 

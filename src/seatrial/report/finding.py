@@ -14,10 +14,13 @@ from seatrial.report.events import columns_of, event_lines
 from seatrial.report.excerpt import excerpts, gutter_of, where
 from seatrial.report.page import Line, Page, Piece, Role, line, quoted, sentences
 from seatrial.report.steps import OUTCOMES
-from seatrial.report.wording import after, counted, listed
+from seatrial.report.wording import after, counted, fix_line, listed
 
 EVIDENCE_MAX = 6
 """Events shown for one finding: the first half and the last half."""
+
+DIFF_MAX = 14
+"""Lines of the diff of a fix that are shown, with its headers."""
 
 CERTAINTIES: dict[str, Role] = {"will": "bad", "likely": "bad", "may": "doubt"}
 CLUSTERS = {
@@ -45,7 +48,7 @@ def in_full(finding: Finding, result: Result, page: Page) -> Iterator[Line]:
     if finding.confirm:
         yield line(note, Piece("=", "place"), " ", Piece("confirm:", "strong"), f" {finding.confirm}")
     if finding.fix:
-        yield from _note("fix: ", _fix(finding.fix), page, note)
+        yield from _fix(finding.fix, page, note)
     yield line(note, Piece("=", "place"), " ", Piece("more:", "strong"), f" seatrial explain {finding.rule}")
 
 
@@ -91,9 +94,21 @@ def _note(label: str, text: str, page: Page, indent: str) -> Iterator[Line]:
     yield from (line(text) for text in more)
 
 
-def _fix(fix: Fix) -> str:
-    proof = ", proven by rehearsing again" if fix.proven else ", not proven"
-    return f"{fix.title} ({'safe' if fix.safe else 'unsafe'}{proof})"
+def _fix(fix: Fix, page: Page, indent: str) -> Iterator[Line]:
+    """The change in a sentence and as a diff without its headers, if that is short."""
+    for words in fix.rejected:
+        yield from _note("does not help: ", words, page, indent)
+    yield from _note("fix: ", fix_line(fix), page, indent)
+    margin = f"{indent}  "
+    for step in fix.steps:
+        yield from (line(text) for text in sentences(step, page, first=margin, rest=margin))
+    lines = fix.diff.splitlines()
+    if len(lines) > DIFF_MAX and not page.verbose:
+        yield line(margin, "seatrial check --diff shows it")
+        return
+    for text in lines:
+        role: Role = "good" if text.startswith("+") else "bad" if text.startswith("-") else ""
+        yield line(margin, "  ", Piece(text, role))
 
 
 def _evidence(finding: Finding, result: Result, page: Page, indent: str) -> Iterator[Line]:

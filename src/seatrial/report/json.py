@@ -40,6 +40,7 @@ from seatrial.report.contract import (
     Report,
 )
 from seatrial.report.contract_finding import (
+    JsonEdit,
     JsonEvent,
     JsonFix,
     JsonHazard,
@@ -224,7 +225,10 @@ def _location(place: Place) -> JsonLocation:
 
 
 def _fix(fix: Fix | None) -> JsonFix | None:
-    return None if fix is None else JsonFix(fix.title, fix.safe, fix.proven)
+    if fix is None:
+        return None
+    edits = [msgspec.convert(edit, JsonEdit, from_attributes=True) for edit in fix.edits]
+    return JsonFix(fix.title, fix.safe, fix.proven, fix.why_unsafe, edits, list(fix.steps), list(fix.rejected))
 
 
 def _names(refs: Iterable[Ref]) -> list[Any]:

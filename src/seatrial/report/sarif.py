@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from seatrial import __version__
-from seatrial.model.finding import Finding
+from seatrial.model.finding import FileEdit, Finding, Fix
 from seatrial.model.resource import Place, Ref
 from seatrial.model.result import Result
 from seatrial.report.explanation import explanation, headline
@@ -21,6 +21,7 @@ from seatrial.report.not_rehearsed import sentences_of
 from seatrial.report.page import Page
 from seatrial.report.severity import severity
 from seatrial.report.untrusted import many_lines, one_line
+from seatrial.report.wording import fix_line
 
 Json = dict[str, Any]
 
@@ -83,9 +84,34 @@ def _result(finding: Finding, result: Result, rule: int) -> Json:
         "message": {"text": "\n".join(map(_text, (headline(finding), *explanation(finding, result).lines())))},
         "locations": [{**_location(first), **({"logicalLocations": about} if about else {})}],
         **({"relatedLocations": related} if related else {}),
+        **({"fixes": [_fix(finding.fix)]} if finding.fix and finding.fix.edits else {}),
         "partialFingerprints": {FINGERPRINT: finding.fingerprint},
         "properties": _properties(finding),
     }
+
+
+def _fix(fix: Fix) -> Json:
+    files = dict.fromkeys(edit.file for edit in fix.edits)
+    return {
+        "description": {"text": _text(fix_line(fix))},
+        "artifactChanges": [
+            {
+                "artifactLocation": {"uri": _uri(file)},
+                "replacements": [_replacement(edit) for edit in fix.edits if edit.file == file],
+            }
+            for file in files
+        ],
+    }
+
+
+def _replacement(edit: FileEdit) -> Json:
+    region = {
+        "startLine": edit.line,
+        "startColumn": edit.column,
+        "endLine": edit.end_line,
+        "endColumn": edit.end_column,
+    }
+    return {"deletedRegion": region, "insertedContent": {"text": edit.text}}
 
 
 def _properties(finding: Finding) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from seatrial.model.finding import CERTAINTIES, Finding
+from seatrial.model.finding import CERTAINTIES, Finding, Fix
 from seatrial.model.result import Dependence, Difference, Result
 
 PLAIN_WORDS = ("on ", "under ", "before", "now")
@@ -114,3 +114,13 @@ def _named(names: Sequence[str], one: str, many: str) -> str:
     shown = ", ".join(names[:NAMES_MAX])
     more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
     return f"{counted(len(names), one, many)}: {shown}{more}"
+
+
+def fix_line(fix: Fix) -> str:
+    """A fix in one sentence, and how far it can be trusted."""
+    if fix.steps:
+        return f"{fix.title} (not proven)"
+    proven = "proven by rehearsing again" if fix.proven else "not proven"
+    if fix.why_unsafe:
+        return f"{fix.title} ({proven}; unsafe: {fix.why_unsafe})"
+    return f"{fix.title} ({'safe' if fix.safe else 'unsafe'}, {proven})"

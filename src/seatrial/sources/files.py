@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
@@ -17,6 +20,24 @@ FILE_BYTES_MAX = 50 * 1024 * 1024
 
 STDIN = "-"
 
+_INSTEAD: ContextVar[Mapping[Path, bytes] | None] = ContextVar("_INSTEAD", default=None)
+
+
+@contextmanager
+def reading_instead(texts: Mapping[str, str]) -> Iterator[None]:
+    """Read these texts instead of the files of these names. Nothing is written."""
+    token = _INSTEAD.set({Path(path).resolve(): text.encode() for path, text in texts.items()})
+    try:
+        yield
+    finally:
+        _INSTEAD.reset(token)
+
+
+def instead_of(path: Path) -> bytes | None:
+    """What is read instead of a file, if anything is."""
+    instead = _INSTEAD.get()
+    return instead.get(path.resolve()) if instead else None
+
 
 def read_text(path: str, doing: str) -> Text:
     """A file that the user named, or standard input for `-`; `doing` is the action that errors mention."""
@@ -27,6 +48,8 @@ def read_bytes(path: str, doing: str, limit: int = FILE_BYTES_MAX) -> bytes:
     try:
         if path == STDIN:
             data = _read_once(sys.stdin.buffer, limit + 1)
+        elif (instead := instead_of(Path(path))) is not None:
+            data = instead
         else:
             with Path(path).open("rb") as file:  # Not only regular files: `-f <(sops -d secrets.yaml)` is a pipe.
                 data = file.read(limit + 1)

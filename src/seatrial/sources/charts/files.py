@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from seatrial.model.errors import CannotContinue
 from seatrial.sources import git
 from seatrial.sources.charts import helmignore
-from seatrial.sources.files import as_text, project_of, read_bytes, reason, shown, within
+from seatrial.sources.files import as_text, instead_of, project_of, read_bytes, reason, shown, within
 
 FILE_BYTES_MAX = 5 * 1024 * 1024
 CHART_BYTES_MAX = 100 * 1024 * 1024
@@ -159,7 +159,8 @@ def _read(path: Path, named: str) -> bytes:
     if _about(path, named).st_size > FILE_BYTES_MAX:
         raise CannotContinue(f"{named}: read the chart: larger than the maximum file size {FILE_BYTES_MAX}")
     try:
-        return path.read_bytes().removeprefix(_BOM)
+        instead = instead_of(path)
+        return (path.read_bytes() if instead is None else instead).removeprefix(_BOM)
     except OSError as error:
         raise CannotContinue(f"{named}: read the chart: {reason(error)}") from None
 

@@ -95,6 +95,19 @@ def definitions(content: str) -> Iterator[Definition]:
                 yield Definition(name[1][1:-1], begun.end(), action.start(), *trims)
 
 
+def open_blocks(content: str, offset: int) -> tuple[int, ...]:
+    """The offsets of the blocks (`if`, `range`, `with`, ...) that are open at an offset, outermost first."""
+    opened: list[int] = []
+    for action in actions(content, 0):
+        if action.start >= offset:
+            break
+        if _OPENS.match(action.says):
+            opened.append(action.start)
+        elif _ENDS.match(action.says) and opened:
+            opened.pop()
+    return tuple(opened)
+
+
 def _lines(content: str, start: int, end: int) -> Iterator[TemplatePiece]:
     """One piece per line, from its first non-space character: leading spaces may be trimmed."""
     for line in _LINE.finditer(content, start, end):

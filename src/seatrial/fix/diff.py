@@ -1,0 +1,36 @@
+"""Edits as unified diffs that `git apply` and `patch -p1` accept. Reads and writes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from difflib import unified_diff
+from pathlib import Path
+
+from seatrial.model.result import Patch
+
+_NO_NEWLINE = "\n\\ No newline at end of file\n"
+
+
+def diff_of(patches: Iterable[Patch]) -> str:
+    """All patches as one diff, with paths relative to the working directory where that is possible."""
+    return "".join(_diff(patch) for patch in patches)
+
+
+def _diff(patch: Patch) -> str:
+    named = _relative(patch.file)
+    lines = unified_diff(_lines(patch.before), _lines(patch.after), f"a/{named}", f"b/{named}")
+    return "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Only a newline ends a line for git, unlike `str.splitlines`."""
+    parts = text.split("\n")
+    return [*(f"{part}\n" for part in parts[:-1]), *parts[-1:]] if parts[-1] else [f"{part}\n" for part in parts[:-1]]
+
+
+def _relative(file: str) -> str:
+    if not Path(file).is_absolute():
+        return os.path.normpath(file)
+    inside = os.path.relpath(file)
+    return inside if not inside.startswith("..") else file.lstrip("/")

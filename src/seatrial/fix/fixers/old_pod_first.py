@@ -1,0 +1,56 @@
+"""A Deployment whose volume only one pod may use stops the old pod first.
+
+Recreate says so most clearly, but a Deployment that exists has the defaults of a rolling update, which the API server
+refuses together with it. A rolling update without surge does the same and can be applied to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.fix.lines import with_children, with_value, without_entry
+from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, joined
+from seatrial.model.release import Resource
+from seatrial.model.resource import dig
+
+STRATEGY = ("spec", "strategy")
+ROLLING = (*STRATEGY, "rollingUpdate")
+WITHOUT_SURGE = ["rollingUpdate:", "  maxSurge: 0", "  maxUnavailable: 1"]
+UNSAFE = "every update then stops the old pod before the new one starts"
+
+
+def propose(problem: Problem) -> Iterator[Proposal]:
+    ref = problem.finding.objects[0]
+    resource = problem.newest(ref)
+    if resource is None or ref.kind != "Deployment":
+        return
+    yield Proposal(f"give {ref} the strategy Recreate", _recreated(resource), UNSAFE)
+    yield Proposal(f"let {ref} stop the old pod first (maxSurge 0)", _without_surge(resource), UNSAFE)
+
+
+def _recreated(resource: Resource) -> Edits | ByHand:
+    strategy = dig(resource.body, *STRATEGY)
+    if not isinstance(strategy, dict):
+        return with_children(resource, ("spec",), ["strategy:", "  type: Recreate"])
+    named = "type" in strategy
+    typed = (
+        with_value(resource, (*STRATEGY, "type"), "Recreate")
+        if named
+        else with_children(resource, STRATEGY, ["type: Recreate"])
+    )
+    return joined(typed, without_entry(resource, ROLLING) if "rollingUpdate" in strategy else ())
+
+
+def _without_surge(resource: Resource) -> Edits | ByHand:
+    strategy = dig(resource.body, *STRATEGY)
+    if not isinstance(strategy, dict):
+        return with_children(resource, ("spec",), ["strategy:", *(f"  {line}" for line in WITHOUT_SURGE)])
+    if not isinstance(rolling := dig(resource.body, *ROLLING), dict):
+        return with_children(resource, STRATEGY, WITHOUT_SURGE)
+    wanted = {"maxSurge": "0", "maxUnavailable": "1"}
+    given = [with_value(resource, (*ROLLING, key), value) for key, value in wanted.items() if key in rolling]
+    new = [f"{key}: {value}" for key, value in wanted.items() if key not in rolling]
+    return joined(*given, with_children(resource, ROLLING, new) if new else ())
+
+
+FIXER = Fixer(("rwo-rollingupdate-deadlock",), propose)

@@ -1,0 +1,33 @@
+"""An API version that Kubernetes no longer serves is replaced by its successor, if the object is valid there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.fix.lines import with_value
+from seatrial.fix.proposal import Fixer, Problem, Proposal, joined
+from seatrial.kinds.tables.removed import REMOVED
+from seatrial.model.release import Resource
+from seatrial.model.resource import group_of, version_of
+
+
+def propose(problem: Problem) -> Iterator[Proposal]:
+    found = (problem.newest(ref) for ref in problem.finding.objects)
+    instead = [(resource, version) for resource in found if resource and (version := _successor(resource))]
+    if not instead or len(instead) != len(problem.finding.objects):
+        return
+    versions = ", ".join(dict.fromkeys(version for _, version in instead))
+    objects = str(instead[0][0].ref) if len(instead) == 1 else f"{len(instead)} objects"
+    yield Proposal(
+        f"use {versions} for {objects}",
+        joined(*(with_value(resource, ("apiVersion",), version) for resource, version in instead)),
+    )
+
+
+def _successor(resource: Resource) -> str:
+    now = str(resource.body.get("apiVersion", ""))
+    removal = REMOVED.get((group_of(now), version_of(now), resource.ref.kind))
+    return removal.replacement if removal else ""
+
+
+FIXER = Fixer(("removed-api-version",), propose)

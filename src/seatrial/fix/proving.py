@@ -1,0 +1,205 @@
+"""Trying fixes: which are proposed, which of them are proven, and what they lead to together.
+
+A fix is proven if the whole trial, rehearsed with it and with the fixes accepted before it, no longer has its finding
+and has no new one that is as grave. Proposals are tried in the order of the findings, worst first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.fix.diff import diff_of
+from seatrial.fix.fixers import fixers
+from seatrial.fix.proposal import ByHand, Edits, Problem, Proposal, TextEdit
+from seatrial.model.finding import CERTAINTIES, DAMAGES, FileEdit, Finding, Fix, gravity
+from seatrial.model.limit import reaches
+from seatrial.model.release import Case
+from seatrial.model.result import Fixing, Patch, Result
+from seatrial.text.source import Text, edited
+
+NOT_FOUND = (True, len(CERTAINTIES), len(DAMAGES))
+"""Less grave than any finding."""
+
+Texts = dict[str, str]
+Recheck = Callable[[Texts], Result | None]
+"""The result of the same check with these files; None if that fails, for example because nothing renders."""
+
+
+def mended(
+    result: Result, cases: Sequence[Case], fixing: Fixing, why_not: Callable[[str], str], recheck: Recheck
+) -> Result:
+    """A result with a fix for each finding that has one, and with the files that the fixes change."""
+    trying = _Trying(result, fixing, recheck)
+    found = [trying.with_fix(finding, _problem(finding, cases, why_not)) for finding in result.findings]
+    return replace(
+        result,
+        findings=tuple(one if one.fix else replace(one, fix=trying.went.get(one.fingerprint)) for one in found),
+        patches=tuple(_patches(trying.accepted)),
+        mended=trying.result if trying.accepted else None,
+        notes=tuple(sorted({*result.notes, *trying.notes()})),
+    )
+
+
+class _Accepted(Struct, frozen=True):
+    rule: str
+    fix: Fix
+    edits: Edits
+
+
+class _Trying:
+    """The fixes accepted so far and what they lead to."""
+
+    def __init__(self, result: Result, fixing: Fixing, recheck: Recheck) -> None:
+        self.accepted: list[_Accepted] = []
+        self.went: dict[str, Fix] = {}
+        """The accepted fix that made a finding go, by its fingerprint."""
+        self.result = result
+        self._fixing = fixing
+        self._wanted = fixing.wanted(result) if fixing.wanted else {one.fingerprint for one in result.findings}
+        self._recheck = recheck
+        limit, each = fixing.rehearsals_max, max(len(result.played), 1)
+        self._left = min(fixing.tries_max, limit // each) if limit else fixing.tries_max
+        self._not_tried = 0
+
+    def with_fix(self, finding: Finding, problem: Problem | None) -> Finding:
+        fixer = fixers().get(finding.rule)
+        if fixer is None or problem is None or finding.after or finding.fingerprint not in self._wanted:
+            return finding
+        if self._fixing.least and not reaches(finding, self._fixing.least):
+            return finding
+        if not _has(self.result, finding):
+            return finding  # `mended` adds the fix that made it go.
+        proposals = [_guarded(proposal, problem.why_not) for proposal in fixer.propose(problem)]
+        return replace(finding, fix=self._first_proven(finding, proposals) or _by_hand(proposals))
+
+    def notes(self) -> Iterator[str]:
+        if self._not_tried:
+            what = "1 fix was" if self._not_tried == 1 else f"{self._not_tried} fixes were"
+            yield f"{what} not tried: each takes another rehearsal of everything; --diff tries more"
+
+    def _first_proven(self, finding: Finding, proposals: Iterable[Proposal]) -> Fix | None:
+        rejected: list[str] = []
+        for proposal in proposals:
+            if isinstance(proposal.change, ByHand) or not proposal.change:
+                continue
+            if not self._left:
+                self._not_tried += 1
+                return None
+            self._left -= 1
+            after = self._with(proposal.change)
+            if why := _rejection(self.result, after, finding):
+                rejected.append(f"{proposal.title}: {why}")
+            elif after is not None:
+                return self._taken(finding, proposal, proposal.change, after, rejected)
+        return None
+
+    def _with(self, edits: Edits) -> Result | None:
+        """The result with these edits beside those that are accepted."""
+        texts = _texts([*(edit for one in self.accepted for edit in one.edits), *edits])
+        return self._recheck(texts) if texts is not None else None
+
+    def _taken(self, finding: Finding, proposal: Proposal, edits: Edits, after: Result, rejected: list[str]) -> Fix:
+        fix = Fix(
+            title=proposal.title,
+            safe=not proposal.why_unsafe,
+            proven=True,
+            why_unsafe=proposal.why_unsafe,
+            edits=tuple(_file_edit(edit) for edit in edits),
+            diff=diff_of(_patched(edits, {})),
+            rejected=tuple(rejected),
+        )
+        if fix.safe or self._fixing.unsafe:
+            self.accepted.append(_Accepted(finding.rule, fix, edits))
+            self.went |= {one.fingerprint: fix for one in self.result.findings if not _has(after, one)}
+            self.result = after
+        return fix
+
+
+def _rejection(before: Result, after: Result | None, finding: Finding) -> str:
+    """Why a change is no fix; empty if it is one."""
+    if after is None:
+        return "the input can then no longer be checked"
+    if _has(after, finding):
+        return "the finding remains"
+    worse = next(_coming(before, after, finding), None)
+    return f"{worse.rule}: {worse.message}" if worse else ""
+
+
+def _problem(finding: Finding, cases: Sequence[Case], why_not: Callable[[str], str]) -> Problem | None:
+    """The case that shows a finding; with several inputs, the one with its objects."""
+    own = [case for case in cases if case.name == finding.case]
+    wanted = set(finding.objects)
+    has = (case for case in own if any(resource.ref in wanted for resource in case.all_resources()))
+    case = next(has, None)
+    return Problem(finding, case, why_not) if case else None
+
+
+def _guarded(proposal: Proposal, why_not: Callable[[str], str]) -> Proposal:
+    """A proposal whose files may all be changed, or the reason why not."""
+    if isinstance(proposal.change, ByHand):
+        return proposal
+    why = next((why for edit in proposal.change if (why := why_not(edit.text.path))), "")
+    return replace(proposal, change=ByHand(why)) if why else proposal
+
+
+def _by_hand(proposals: Sequence[Proposal]) -> Fix | None:
+    """The first proposal, if its text cannot be changed with certainty."""
+    for proposal in proposals[:1]:
+        if isinstance(proposal.change, ByHand):
+            steps = (f"Change it by hand: {proposal.change.why}.",)
+            return Fix(proposal.title, not proposal.why_unsafe, False, proposal.why_unsafe, steps=steps)
+    return None
+
+
+def _has(result: Result, finding: Finding) -> bool:
+    """Whether a result has the same finding, in the same file: a rollback to an older chart may still have it there."""
+    return any(_same(other) == _same(finding) for other in result.findings)
+
+
+def _same(finding: Finding) -> tuple[str, str]:
+    return finding.fingerprint, finding.places[0].file if finding.places else ""
+
+
+def _coming(before: Result, after: Result, fixed: Finding) -> Iterator[Finding]:
+    """Findings as grave as the fixed one that are new, or have become graver.
+
+    What a removal does by design does not count: it shows as soon as a trial gets that far.
+    """
+    known = {finding.fingerprint: gravity(finding) for finding in reversed(before.findings)}
+    for new in after.findings:
+        graver = gravity(new) < known.get(new.fingerprint, NOT_FOUND)
+        if graver and gravity(new) <= gravity(fixed) and (fixed.removal or not new.removal):
+            yield new
+
+
+def _texts(edits: Sequence[TextEdit]) -> Texts | None:
+    """The files with these edits; None if two of them overlap."""
+    try:
+        return {patch.file: patch.after for patch in _patched(edits, {})}
+    except ValueError:
+        return None
+
+
+def _patches(accepted: Sequence[_Accepted]) -> list[Patch]:
+    said: dict[str, list[str]] = {}
+    for one in accepted:
+        for file in dict.fromkeys(edit.text.path for edit in one.edits):
+            said.setdefault(file, []).append(f"{one.rule}: {one.fix.title}")
+    return list(_patched([edit for one in accepted for edit in one.edits], said))
+
+
+def _patched(edits: Sequence[TextEdit], said: dict[str, list[str]]) -> Iterator[Patch]:
+    texts: dict[str, Text] = {edit.text.path: edit.text for edit in edits}
+    for file in sorted(texts):
+        own = dict.fromkeys(edit.edit for edit in edits if edit.text.path == file)
+        after = edited(texts[file], own).content
+        yield Patch(file, texts[file].content, after, tuple(said.get(file, ())))
+
+
+def _file_edit(one: TextEdit) -> FileEdit:
+    text, span = one.text, one.edit.span
+    start, end = (text.line(span.start), text.column(span.start)), (text.line(span.end), text.column(span.end))
+    return FileEdit(text.path, *start, *end, one.edit.new)

@@ -1,0 +1,82 @@
+"""Which files fixes may change, and writing them: whole or not at all, and never outside of the input."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from seatrial.model.errors import CannotContinue
+from seatrial.model.result import Patch
+from seatrial.sources import TRIAL, git, kind_of
+from seatrial.sources.files import STDIN, read_bytes, reason
+
+
+class Written(Struct, frozen=True):
+    """What became of one file."""
+
+    patch: Patch
+    error: str = ""
+    """Why it was left alone."""
+
+
+def guard(inputs: Sequence[str], *, writes: bool) -> Callable[[str], str]:
+    """Says why a file is not to be changed; an empty text if it may be."""
+    roots = [_root(path).resolve() for path in inputs if path != STDIN]
+
+    def why_not(file: str) -> str:
+        if git.is_ref(file):
+            return f"{file} is of a commit"
+        if ".tgz:" in file:
+            return f"{file} is in an archive"
+        path = Path(file)
+        if not path.is_file():
+            return f"{file} is not a file on disk"
+        if not any(path.resolve().is_relative_to(root) for root in roots):
+            return f"{file} is outside of the input"
+        if writes and not _writable(path.resolve()):
+            return f"{file} is read-only"
+        return ""
+
+    return why_not
+
+
+def written(patches: Iterable[Patch]) -> Iterator[Written]:
+    """Write each file. One that is no longer as it was read, or cannot be written, is left alone."""
+    for patch in patches:
+        try:
+            now = read_bytes(patch.file, "read the file again")
+        except CannotContinue as why:
+            yield Written(patch, str(why))
+            continue
+        if now != patch.before.encode():
+            yield Written(patch, f"{patch.file}: left alone: the file has changed meanwhile")
+            continue
+        try:
+            _replace(Path(patch.file).resolve(), patch.after.encode())
+        except OSError as error:
+            yield Written(patch, f"{patch.file}: left alone: {reason(error)}")
+            continue
+        yield Written(patch)
+
+
+def _root(path: str) -> Path:
+    """The folder of a trial file, which names its sources relative to itself; else the input."""
+    return Path(path).parent if kind_of(path) == TRIAL else Path(path)
+
+
+def _writable(path: Path) -> bool:
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(content)
+        shutil.copymode(path, beside)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

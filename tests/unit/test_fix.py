@@ -1,0 +1,171 @@
+"""Fixes: which are taken, what they write, and which files they leave alone."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from chartfolder import CHART, write
+from msgspec.structs import replace
+from rehearsed import FINDING, RESULT
+
+from seatrial.fix.diff import diff_of
+from seatrial.fix.lines import annotated, with_value
+from seatrial.fix.proposal import ByHand, Edits
+from seatrial.fix.proving import Texts, mended
+from seatrial.fix.writing import guard, written
+from seatrial.model.finding import Finding
+from seatrial.model.release import Case, Release, Resource
+from seatrial.model.result import Fixing, Patch, Result
+from seatrial.sources.opened import Opened
+from seatrial.text.source import edited
+
+HEAD = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: web-config
+"""
+HOOK = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: web-config
+  annotations:
+    helm.sh/hook: pre-install,pre-upgrade
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def release_of(template: str) -> Release:
+    write(Path(), {"v2/Chart.yaml": CHART, "v2/templates/configmap.yaml": template})
+    opened = Opened("", "v2")
+    return opened.render(opened.chart("v2"), {}, release="web", namespace="default")
+
+
+def resource_of(template: str) -> Resource:
+    return release_of(template).resources[0]
+
+
+def text_after(change: Edits | ByHand) -> str:
+    assert not isinstance(change, ByHand), change.why
+    return edited(change[0].text, [one.edit for one in change]).content
+
+
+def tried(after: tuple[Finding, ...] | None, fixing: Fixing) -> tuple[Result, list[Texts]]:
+    """The result of trying fixes for a hook flip, where a check with a fix finds `after`."""
+    texts: list[Texts] = []
+
+    def recheck(files: Texts) -> Result | None:
+        texts.append(files)
+        return None if after is None else replace(RESULT, findings=after)
+
+    case = Case("", (release_of(HOOK),))
+    return mended(RESULT, [case], fixing, guard(["v2"], writes=False), recheck), texts
+
+
+def test_a_fix_is_taken_if_its_finding_goes(folder: Path) -> None:
+    result, texts = tried((), Fixing())
+    assert texts == [{"v2/templates/configmap.yaml": HOOK + "    helm.sh/resource-policy: keep\n"}]
+    fix = result.findings[0].fix
+    assert fix is not None and (fix.safe, fix.proven) == (True, True)
+    assert [(edit.line, edit.column, edit.text) for edit in fix.edits] == [
+        (7, 1, "    helm.sh/resource-policy: keep\n")
+    ]
+    assert result.mended is not None and result.mended.findings == ()
+
+
+WORSE = replace(FINDING, rule="object-lost", fingerprint="other", damage="data-loss")
+
+
+@pytest.mark.parametrize("after", [(FINDING,), (WORSE,), None], ids=["it stays", "a graver one comes", "no rendering"])
+def test_a_fix_that_does_not_help_is_not_offered(folder: Path, after: tuple[Finding, ...] | None) -> None:
+    result, _ = tried(after, Fixing())
+    assert (result.findings[0].fix, result.patches, result.mended) == (None, (), None)
+
+
+def test_a_nuisance_that_comes_does_not_reject_a_fix(folder: Path) -> None:
+    result, _ = tried((replace(WORSE, damage="nuisance"),), Fixing())
+    assert [patch.file for patch in result.patches] == ["v2/templates/configmap.yaml"]
+
+
+def test_what_is_not_tried_is_said(folder: Path) -> None:
+    result, texts = tried((), Fixing(rehearsals_max=1))
+    assert (texts, result.findings[0].fix) == ([], None)
+    assert "1 fix was not tried: each takes another rehearsal of everything; --diff tries more" in result.notes
+
+
+def test_an_annotation_keeps_the_line_endings_and_quotes_of_its_file(folder: Path) -> None:
+    resource = resource_of(HOOK.replace("pre-install,pre-upgrade", "'pre-install'"))
+    after = text_after(annotated(resource, {"helm.sh/hook-weight": "-5"}))
+    assert after.endswith("    helm.sh/hook-weight: '-5'\n    helm.sh/hook: 'pre-install'\n")
+    Path("v2/templates/configmap.yaml").write_bytes(HOOK.replace("\n", "\r\n").encode())
+    opened = Opened("", "v2")
+    crlf = opened.render(opened.chart("v2"), {}, release="web", namespace="default").resources[0]
+    after = text_after(annotated(crlf, {"helm.sh/resource-policy": "keep"}, after=("helm.sh/hook",)))
+    assert after == (HOOK + "    helm.sh/resource-policy: keep\n").replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        (
+            HOOK.replace("  annotations:\n", "  {{- if true }}\n  annotations:\n") + "  {{- end }}\n",
+            "under a condition",
+        ),
+        (
+            HEAD + "  {{- if false }}\n  annotations:\n    a: b\n  {{- end }}\n",
+            "under a condition",
+        ),
+        (
+            HEAD + '  {{ dict "annotations" (dict "a" "b") | toYaml | nindent 2 }}\n',
+            "not certain",
+        ),
+        ('{{ define "x" }}' + HOOK + '{{ end }}{{ include "x" . }}', "in a named template"),
+    ],
+    ids=["in an if", "absent by an if", "from a value", "defined"],
+)
+def test_what_is_not_certain_is_left_to_the_user(folder: Path, template: str, why: str) -> None:
+    change = annotated(resource_of(template), {"helm.sh/resource-policy": "keep"})
+    assert isinstance(change, ByHand) and why in change.why
+
+
+def test_a_value_keeps_its_comment(folder: Path) -> None:
+    resource = resource_of(HOOK.replace("name: web-config", 'name: "web-config"  # as ever'))
+    assert 'name: "other"  # as ever\n' in text_after(with_value(resource, ("metadata", "name"), "other"))
+
+
+def test_a_patch_applies_with_git(folder: Path) -> None:
+    write(folder, {"a b/x.yaml": "a: 1\nb: 2", "y.yaml": "c: 3\r\n"})
+    patches = [Patch("a b/x.yaml", "a: 1\nb: 2", "a: 1\nb: 3", ()), Patch("y.yaml", "c: 3\r\n", "c: 3\r\nd: 4\r\n", ())]
+    subprocess.run(["git", "apply", "-"], input=diff_of(patches).encode(), check=True)
+    assert [Path(patch.file).read_bytes() for patch in patches] == [patch.after.encode() for patch in patches]
+
+
+def test_a_file_that_has_changed_is_left_alone(folder: Path) -> None:
+    write(folder, {"same.yaml": "a: 1\n", "other.yaml": "a: 2\n"})
+    Path("same.yaml").chmod(0o640)
+    done = list(written([Patch("other.yaml", "a: 1\n", "a: 3\n", ()), Patch("same.yaml", "a: 1\n", "a: 3\n", ())]))
+    assert [one.error for one in done] == ["other.yaml: left alone: the file has changed meanwhile", ""]
+    assert (Path("other.yaml").read_text(), Path("same.yaml").read_text()) == ("a: 2\n", "a: 3\n")
+    assert Path("same.yaml").stat().st_mode & 0o777 == 0o640
+    assert sorted(path.name for path in folder.iterdir()) == ["other.yaml", "same.yaml"]
+
+
+def test_only_files_of_the_input_are_changed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(folder, {"v2/Chart.yaml": CHART, "v2/a.yaml": "", "v1/a.yaml": ""})
+    Path("v2/link.yaml").symlink_to(folder / "v1/a.yaml")
+    why_not = guard(["v2"], writes=True)
+    assert why_not("v2/a.yaml") == ""
+    assert why_not("v1/a.yaml") == "v1/a.yaml is outside of the input"
+    assert why_not("v2/link.yaml") == "v2/link.yaml is outside of the input"
+    assert why_not("v2/charts/x.tgz:templates/a.yaml") == "v2/charts/x.tgz:templates/a.yaml is in an archive"
+    assert why_not("git:main:v2/a.yaml") == "git:main:v2/a.yaml is of a commit"
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert why_not("v2/a.yaml") == "v2/a.yaml is read-only"
