@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from seatrial.model.resource import Place
 from seatrial.text.source import Text, edited
 from seatrial.text.yamlfile import BrokenYaml, Document, documents, parse, without_items
+from seatrial.text.yamlnode import InvalidYaml, body_of, value_of
 
 # The value that Kubernetes reads; the test below compares it with Helm.
 SCALARS: dict[str, Any] = {
@@ -299,3 +300,35 @@ def test_a_thousand_objects_are_read_quickly() -> None:
     start = time.perf_counter()
     assert len(list(documents(text))) == 1000
     assert time.perf_counter() - start < 3
+
+
+LINES = (
+    "---\n",
+    "# Source: a\n",
+    "# é\n",
+    "\n",
+    "  \n",
+    "a: 1\n",
+    "b: |\n  x  \n",
+    "b: |+\n  x\n\n",
+    "c: >-\n  y\n",
+    "%YAML 1.1\n",
+    "...\n",
+    "- 1\n",
+    "'q\n",
+    "f: \u00a0\n",
+    "--- |\n  t\n",
+    "x",
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(LINES), max_size=6).map("".join))
+def test_what_is_cached_without_separator_and_comments_is_the_same(content: str) -> None:
+    def read(reader: Any) -> object:
+        try:
+            return reader(content)
+        except InvalidYaml as invalid:
+            return invalid.problem, invalid.index
+
+    assert read(body_of) == read(value_of)

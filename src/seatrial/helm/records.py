@@ -10,6 +10,7 @@ import binascii
 import gzip
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
 from seatrial.model.resource import Body, dig
@@ -31,8 +32,14 @@ def encode(content: Body) -> str:
 
 def decode(secret: Body) -> Body:
     """The decoded record of a revision; empty if it cannot be decoded."""
+    return _decoded(str(dig(secret, "data", "release") or ""))
+
+
+@lru_cache(maxsize=4)
+def _decoded(release: str) -> Body:
+    """Cached: rules ask for the same record once for every object in it."""
     try:
-        data = base64.b64decode(base64.b64decode(str(dig(secret, "data", "release") or "")))
+        data = base64.b64decode(base64.b64decode(release))
         content: Any = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
     except (binascii.Error, OSError, EOFError, ValueError):
         return {}

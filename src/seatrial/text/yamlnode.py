@@ -26,6 +26,12 @@ VALUES_MAX = 4_000_000
 """Limits on alias expansion, after `allowedAliasRatio` in decode.go of go.yaml.in/yaml/v2."""
 
 _ANCHOR = re.compile(r"(?:^|[\s\[{,])&[^\s&,\[\]{}]")
+_BEFORE = re.compile(r"(?:--- *\n)?(?: *(?:#[ -~]*)?\n)*")
+"""The separator and the comments before a document: Helm writes `# Source:` there."""
+_KEEPS_LINES = re.compile(r"[|>][0-9]*\+")
+"""A block scalar that keeps the blank lines after it."""
+_STARTS = re.compile(r"\s|%|#|---|\.\.\.|\ufeff|\Z")
+"""What a document may start with that has another meaning without the lines before it."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 _IN_PROGRESS = (0, 0)
@@ -43,9 +49,19 @@ class InvalidYaml(Exception):
         self.index = index
 
 
-@lru_cache(maxsize=512)
 def body_of(content: str) -> Any:
-    """Cached `value_of`: the steps of a trial read the same documents again."""
+    """Cached `value_of`: the steps of a trial read the same documents again, and Helm's records contain them."""
+    same = _BEFORE.sub("", content, count=1)
+    if same.endswith("\n") and not _KEEPS_LINES.search(same):
+        same = same.rstrip("\n") + "\n"
+    try:
+        return _body_of(content if _STARTS.match(same) else same)
+    except InvalidYaml:
+        return value_of(content)  # The same error, at its place in the whole text.
+
+
+@lru_cache(maxsize=1024)
+def _body_of(content: str) -> Any:
     return value_of(content)
 
 
