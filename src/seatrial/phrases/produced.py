@@ -54,9 +54,11 @@ def awaited(rehearsal: Rehearsal, case: Case) -> Iterator[Awaited]:
             continue
         for user in (r for r in release.resources if r.ref in moment.ended.waits_for):
             for need in needs_of(user):
-                producer = _producer(case, need.object)
                 lacking = need.object in moment.ended.lacking and not need.optional and not need.guess
-                if not lacking or producer is None or release.find(need.object) is not None:
+                if not lacking or release.find(need.object) is not None:
+                    continue
+                producer = _producer(case, need.object)
+                if producer is None:
                     continue
                 if not _is_deleted(moment, producer) and (user.ref, need.object) not in seen:
                     seen.add((user.ref, need.object))  # Later steps wait for the same reason.

@@ -41,6 +41,9 @@ MADE_BY_THE_CLUSTER = frozenset(
 LOOKED_INTO = frozenset(("apps", "batch"))
 """API groups that Helm reads while it waits."""
 TRIES_MAX = 3
+RECORDINGS_MAX = 2
+"""How many recordings of one act a rehearsal tries, the last ones. It starts again after each that differs, and a trial
+that is repaired again and again leaves one for each time."""
 BETWEEN_STEPS_SECONDS = 300.0
 """How long after a step the next one follows: long enough for scripts that sleep, and for short TTLs."""
 
@@ -77,7 +80,7 @@ class _Replays:
 
     def __init__(self, heard: Heard) -> None:
         self._heard = heard
-        self._left = {place: list(recorded) for place, recorded in heard.acts.items()}
+        self._left = {place: recorded[-RECORDINGS_MAX:] for place, recorded in heard.acts.items()}
         self._own: set[Place] = set()
         self.begin()
 
