@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from msgspec import Struct
@@ -28,6 +29,8 @@ from seatrial.sources.charts.folder import changed_charts, charts_in, is_folder_
 from seatrial.sources.files import reading_instead, shown
 
 Progress = Callable[[str], None]
+SECONDS_TO_END = 5
+"""For an interrupted worker to remove its temporary files."""
 
 
 def check_all(options: CheckOptions, since: str, progress: Progress, policy: Policy = EVERYTHING) -> Result:
@@ -143,20 +146,33 @@ def _checked(tasks: list[CheckOptions], progress: Progress, new_from: Limit | No
 def _workers(count: int) -> Iterator[ProcessPoolExecutor]:
     """A pool whose processes end at once if this one is interrupted."""
     # The Go runtime of Helm does not survive a fork.
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_quiet_end)
+    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_leave_signals_to_the_parent)
     done = False
     try:
         yield pool
         done = True
     finally:
+        workers = list(pool._processes.values())  # There is no public way before Python 3.14.
+        pool.shutdown(wait=done, cancel_futures=True)
         if not done:
-            for process in list(pool._processes.values()):  # There is no public way before Python 3.14.
-                process.terminate()
-        pool.shutdown(wait=True, cancel_futures=True)
+            _end(workers)
 
 
-def _quiet_end() -> None:
-    """In a worker: end on SIGTERM as on Ctrl-C, so that temporary files are removed."""
+def _end(workers: Sequence[BaseProcess]) -> None:
+    """End workers that may be in the middle of a check; each removes its temporary files first."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # A second Ctrl-C must not leave files behind.
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        worker.join(SECONDS_TO_END)
+        if worker.is_alive():
+            worker.kill()
+    signal.signal(signal.SIGINT, before)
+
+
+def _leave_signals_to_the_parent() -> None:
+    """In a worker: Ctrl-C reaches the parent, which ends its workers with SIGTERM; their check is interrupted then."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
