@@ -40,3 +40,6 @@ APP.command(run, sort_key=2)
 APP.command(graph, sort_key=3)
 APP.command(serve, sort_key=4)
 APP.command(explain, sort_key=5)
+APP.register_install_completion_command(
+    help="Install completion for bash, zsh or fish in your home directory.", sort_key=6
+)
