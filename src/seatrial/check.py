@@ -29,6 +29,7 @@ from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard, worst_first
 from seatrial.model.fingerprint import fingerprint
+from seatrial.model.masking import mask_of
 from seatrial.model.release import Case
 from seatrial.model.repair import Repairs
 from seatrial.model.resource import Place
@@ -57,7 +58,8 @@ ROUNDS_MAX = 20
 def check(options: CheckOptions, progress: Callable[[str], None] = lambda said: None) -> Result:
     """Rehearse every case with every engine under every schedule, and apply rules and invariants to the timelines."""
     if not options.compare:
-        return _with_fixes(options, _checked(options, progress), progress)
+        done = _checked(options, progress)
+        return _masked(_Checked(done.seen, _with_fixes(options, done, progress)))
     kind = _comparable(options)
     new = _checked(options, progress)
     with _on_disk(options, kind) as before:
@@ -65,7 +67,8 @@ def check(options: CheckOptions, progress: Callable[[str], None] = lambda said: 
     was = Side(options.compare, old.seen, old.result.findings)
     now = Side(options.inputs[0], new.seen, new.result.findings)
     known = tuple(marked(was.findings, now.findings))
-    return replace(new.result, findings=known, comparison=comparison(was, now))
+    result = replace(new.result, findings=known, comparison=comparison(was, now))
+    return _masked(_Checked([*new.seen, *old.seen], result))
 
 
 def check_stored(paths: Sequence[str]) -> Result:
@@ -79,7 +82,7 @@ def check_stored(paths: Sequence[str]) -> Result:
 
     seen = [Seen(one.rehearsal, one.case) for one in found]
     result = _judged(seen, findings(seen, all_rules()), line)
-    return replace(result, notes=tuple(sorted({*result.notes, *_unbounded(seen)})))
+    return _masked(_Checked(seen, replace(result, notes=tuple(sorted({*result.notes, *_unbounded(seen)})))))
 
 
 class _Checked(Struct, frozen=True):
@@ -102,6 +105,13 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
 
     why_not = guard(options.inputs, writes=options.fixing.writes)
     return mended(done.result, [one.case for one in done.seen], options.fixing, why_not, again)
+
+
+def _masked(checked: _Checked) -> Result:
+    """The result without values of Secrets: reports end up in logs."""
+    mask = mask_of((one.rehearsal, one.case) for one in checked.seen)
+    shown: Result = mask.whole(checked.result)
+    return replace(shown, excerpts={place: mask.line(text) for place, text in checked.result.excerpts.items()})
 
 
 def _comparable(options: CheckOptions) -> InputKind:
@@ -370,7 +380,8 @@ class One(Struct, frozen=True):
 def run(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> One:
     """Rehearse the first case of the input once."""
     plan = next(plans(options))
-    return One(rehearse(plan, schedule, seed=seed), plan.case)
+    rehearsal = rehearse(plan, schedule, seed=seed)
+    return One(mask_of([(rehearsal, plan.case)]).whole(rehearsal), plan.case)
 
 
 def run_both(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> tuple[One, EngineAgreement]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.evidence.argocd.blocked import never_run
 from seatrial.evidence.argocd.syncs import ARGOCD, is_argocd
@@ -20,6 +21,7 @@ from seatrial.evidence.flux.reconciliations import (
 from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
+from seatrial.model.masking import FIELDS, hidden
 from seatrial.model.refusal import Refusal
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
@@ -144,7 +146,7 @@ def refused(
         damage="failed-deploy",
         message=message,
         details=(
-            f"Changed: {_changes(changed)}." if changed else GENERATED,
+            f"Changed: {_changes(_shown(refusal.ref, changed))}." if changed else GENERATED,
             f'The API server rejects it: "{shortened(refusal.event.message, refusal.event.refusal)}"',
             *_what_else(rehearsal, case, refusal),
             way_out,
@@ -253,6 +255,20 @@ def _differences(was: Any, now: Any, at: Path) -> Iterator[Difference]:
             yield from _differences(*pair, (*at, index))
     else:
         yield Difference(at, was, now)
+
+
+def _shown(ref: Ref, changed: list[Difference]) -> list[Difference]:
+    """Values of a Secret are shown as their lengths."""
+
+    def length(value: Any) -> Any:
+        return value if value is None else hidden(str(value))
+
+    return [
+        replace(one, was=length(one.was), now=length(one.now))
+        if ref.kind == "Secret" and one.path[0] in FIELDS
+        else one
+        for one in changed
+    ]
 
 
 def _changes(changed: list[Difference]) -> str:

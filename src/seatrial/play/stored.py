@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from seatrial import __version__
 from seatrial.model.errors import CannotContinue
+from seatrial.model.masking import mask_of, without_secrets
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Origin, Path, Place, Pointer, Ref
 from seatrial.model.timeline import Event, Rehearsal
@@ -57,24 +58,27 @@ class StoredRehearsal(Struct, frozen=True):
 
 
 def write(rehearsal: Rehearsal, case: Case) -> str:
-    """A rehearsal as JSON. Resources are renumbered, so that the same input gives the same text."""
+    """A rehearsal as JSON, without values of Secrets. Resources are renumbered: the same input gives the same text."""
+    mask = mask_of([(rehearsal, case)])
+    rehearsal = mask.whole(rehearsal)
     bodies: dict[Origin, list[Body]] = {}
     for resource in _resources(case):
         bodies.setdefault(resource.origin, []).append(resource.body)
     located = [one for one in bodies if one.number]
     numbered = {one: Origin(one.file, number) for number, one in enumerate(located, 1)}
     found = {numbered[one].number: _places(one, bodies[one]) for one in located}
+    texts = _excerpts({*_named(case), *(place for places in found.values() for place in places.values())})
     stored = StoredRehearsal(
         seatrial=__version__,
         format=FORMAT,
         rehearsal=rehearsal,
         case=_with_origins(case, numbered),
         places={number: _written(located[number - 1].file, places) for number, places in found.items()},
-        excerpts=_excerpts({*_named(case), *(place for places in found.values() for place in places.values())}),
+        excerpts={file: {number: mask.line(text) for number, text in lines.items()} for file, lines in texts.items()},
     )
     data = msgspec.to_builtins(stored, str_keys=True)
     _drop_before(rehearsal, data["rehearsal"])
-    return _laid_out(data, LEVELS) + "\n"
+    return _laid_out(without_secrets(data), LEVELS) + "\n"
 
 
 def read(path: str) -> StoredRehearsal:

@@ -14,6 +14,7 @@ from seatrial.helm import hooks
 from seatrial.helm import sdk as helmsdk
 from seatrial.helm.sdk import HelmError
 from seatrial.model.errors import CannotContinue
+from seatrial.model.masking import hidden
 from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, Place
 from seatrial.sources.charts.chart import ChartSource, find_file, own_values, template_texts
@@ -29,6 +30,7 @@ from seatrial.text.source import Span, Text
 from seatrial.text.yamlfile import BrokenYaml, Document, documents, parse
 
 # As `SplitManifests` in pkg/release/v1/util/manifest.go of Helm 4.2, which leaves out what is blank.
+_SECRET = re.compile(r"""^["']?kind["']?:\s*["']?Secret\b""", re.M)
 _SEPARATOR = re.compile(r"^---[ \t]*", re.MULTILINE)
 _COPY = ".marked"
 _PLACE = re.compile(r"([^\s:()\"]+/[^\s:()\"]+):(\d+)(?::(\d+))?")
@@ -210,7 +212,10 @@ def _parsed(text: Text, span: Span, name: str, where: Where) -> Document:
         blank = len(text.line_at(line)) - len(text.line_at(line).lstrip())
         place = where(Document(text, span, None), text.start_of(line) + blank)
         said = f"YAML parse error on {name}: {broken.problem}"
-        raise CannotContinue(f"{place}: {said} (line {line} as rendered: {text.line_at(line).strip()})") from None
+        shown_line = text.line_at(line).strip()
+        if _SECRET.search(text.content[span.start : span.end]):
+            shown_line = f"{hidden(shown_line)} of a Secret"
+        raise CannotContinue(f"{place}: {said} (line {line} as rendered: {shown_line})") from None
 
 
 def _chart_path(crd: dict[str, str]) -> tuple[str, ...]:
