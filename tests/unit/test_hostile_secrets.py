@@ -45,7 +45,7 @@ metadata: {name: broken}
 stringData:
   password: {PLANTED-five: PLANTED-six}
 """
-FORMATS = ("full", "concise", "json", "sarif", "junit", "github", "markdown")
+FORMATS = ("full", "concise", "json", "sarif", "junit", "github", "markdown", "html")
 
 
 @pytest.fixture

@@ -30,6 +30,8 @@ SOURCES = str(Path(__file__).parents[1])
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None or sys.stderr is None:  # Closed. What is opened next would take its place.
+        return _without_streams()
     for stream in (sys.stdout, sys.stderr):
         # Characters that the terminal's encoding does not have are escaped instead of raising.
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
@@ -52,6 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except Exception as bug:  # noqa: BLE001 - the one place that turns a bug into a sentence
         return _bug(bug, given)
+
+
+def _without_streams() -> int:
+    if sys.stderr is not None:
+        sys.stderr.write("seatrial: write the report: standard output is closed\n")
+    return FAILED
 
 
 def _restart_with(environment: dict[str, str]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from seatrial.report.page import Ink, Page, Role, harmless, plain
+from seatrial.sandbox import watchdog
 
 if TYPE_CHECKING:
     from rich.style import Style
@@ -82,10 +83,12 @@ def _helm_silent(display: OutputFlags) -> Iterator[TextIO]:
         if not display.verbose:
             with Path(os.devnull).open("w") as nowhere:
                 os.dup2(nowhere.fileno(), STANDARD_ERROR)
+        watchdog.complain_to(kept.fileno())
         try:
             yield kept
         finally:
             os.dup2(kept.fileno(), STANDARD_ERROR)
+            watchdog.complain_to(STANDARD_ERROR)
 
 
 def _coloured(text: str, role: Role) -> str:

@@ -18,14 +18,14 @@ from seatrial.model.resource import Body, Origin, Place, Ref
 from seatrial.model.result import Patch
 from seatrial.model.timeline import Event, Rehearsal
 
-LETTERS_MIN = 6
-"""Shorter values are words like `admin`: they are masked where they are the value of a key, not in sentences."""
 VALUES_MAX = 20_000
 KEPT = (Ref, Place, EngineId, Origin, FileEdit, Patch)
 """Names, and what is written to the files of the user."""
 MARKS = ("-----BEGIN CERTIFICATE", "-----BEGIN ", "$2a$", "$2b$", "$2y$")
 """What rules recognize a certificate and a salted hash by."""
 FIELDS = ("data", "stringData")
+_WORD = re.compile(r".{0,5}|[a-z]{0,11}", re.S)
+"""Words like `admin` and `certificate`: they are masked where they are the value of a key, not in sentences."""
 _PLACEHOLDER = re.compile(r"\bvalue \d+, \d+ characters$")
 _PAIR = re.compile(r"""^(?P<before>\s*(?:-\s+)?["']?(?P<key>[\w.\-/]+)["']?\s*:\s*)(?P<value>\S.*?)\s*$""")
 
@@ -38,7 +38,7 @@ class Mask:
         for body in secrets:
             self._pairs |= set(_pairs(body))
         plain = {"", *names}
-        known = {form for _, value in self._pairs for form in _forms(value) if len(form) >= LETTERS_MIN} - plain
+        known = {form for _, value in self._pairs for form in _forms(value) if not _WORD.fullmatch(form)} - plain
         longest = sorted(known, key=lambda value: (-len(value), value))[:VALUES_MAX]
         self._pattern = re.compile("|".join(map(_bounded, longest))) if longest else None
 

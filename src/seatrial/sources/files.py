@@ -47,6 +47,8 @@ def read_text(path: str, doing: str) -> Text:
 def read_bytes(path: str, doing: str, limit: int = FILE_BYTES_MAX) -> bytes:
     try:
         if path == STDIN:
+            if sys.stdin is None:
+                raise CannotContinue(f"{shown(path)}: {doing}: standard input is closed")
             data = _read_once(sys.stdin.buffer, limit + 1)
         elif (instead := instead_of(Path(path))) is not None:
             data = instead

@@ -73,6 +73,10 @@ def key(tag: str, written: str) -> str:
             return str(found)
 
 
+DIGITS_MAX = 400
+"""Longer numbers are no integers of 64 bits, and too long for a float as well."""
+
+
 @lru_cache(maxsize=8192)
 def _plain(written: str) -> Scalar:
     return _for_json(_resolved(written))
@@ -86,7 +90,7 @@ def _resolved(written: str) -> Scalar:
     if written[0] in "yYnNtTfFoO~":
         return written
     digits = _SEPARATOR.sub("", written) if written[0] == "." else written.replace("_", "")
-    if integer := _INTEGER.fullmatch(digits):
+    if len(digits) <= DIGITS_MAX and (integer := _INTEGER.fullmatch(digits)):
         sign, *bases = integer.groups()
         number = next(int(found, base) for found, base in zip(bases, _BASES, strict=True) if found)
         if number < 2**63 or (not sign and number < 2**64):

@@ -63,8 +63,9 @@ if opened then
       return search(text, pattern, ...)
     end
   end
-  cell.coroutine, cell.math, cell.string = {}, {}, {}
-  for _, library in ipairs({"coroutine", "math", "string"}) do
+  -- No coroutines: limits hold for one of them only, and nested ones overflow the stack of this process.
+  cell.math, cell.string = {}, {}
+  for _, library in ipairs({"math", "string"}) do
     for name, value in pairs(_G[library]) do cell[library][name] = value end
   end
   for _, name in ipairs({"find", "match", "gmatch", "gsub"}) do cell.string[name] = bounded(name) end

@@ -53,7 +53,8 @@ ABOUT_A_CHANGE = re.compile(
     r"|previous|status\.|storedVersions|resourceVersion|terminating"
 )
 NAME = "metadata.name"
-NOT_IN_A_NAME = re.compile(r"[^-.]*[^-.a-z0-9][^-.]*")
+PARTS_OF_A_NAME = re.compile(r"[^-.]+")
+NOT_IN_A_NAME = re.compile(r"[^a-z0-9]")
 TOO_LONG = ("metadata.annotations", "FieldValueTooLong")
 LAST_APPLIED = (
     "kubectl apply causes this: it writes the whole object into the annotation "
@@ -92,8 +93,7 @@ def _is_wrong_by_itself(wrong: FieldCause) -> bool:
 
 def _bad_part(name: str) -> str:
     """The part of a name that makes it invalid: `My_Shop` in `My_Shop-config`. A chart puts it into every name."""
-    found = NOT_IN_A_NAME.search(name)
-    return found[0] if found else ""
+    return next((part for part in PARTS_OF_A_NAME.findall(name) if NOT_IN_A_NAME.search(part)), "")
 
 
 def _first(event: Event) -> FieldCause | None:

@@ -18,6 +18,7 @@ from seatrial.sources.charts.dependencies import CHART_FILE, VALUES_FILE, depend
 from seatrial.sources.charts.files import (
     CHART_BYTES_MAX,
     ChartFiles,
+    TooLarge,
     archived,
     read_archive,
     read_commit,
@@ -183,10 +184,19 @@ def _files(path: str, beside: str) -> ChartFiles:
 def _read_archive(path: str) -> ChartFiles:
     data = read_bytes(path, "open the chart", CHART_BYTES_MAX)
     try:
+        # First, since it counts all that is unpacked; Helm counts each archive in charts/ by itself.
+        found: ChartFiles | CannotContinue = read_archive(data, shown(path))
+    except TooLarge:
+        raise
+    except CannotContinue as why:
+        found = why
+    try:
         Chart.load_archive(data).close()
     except HelmError as error:
         raise CannotContinue(f"{shown(path)}: open the chart: {error}") from None
-    return read_archive(data, shown(path))
+    if isinstance(found, CannotContinue):
+        raise found
+    return found
 
 
 def _source(path: str, files: ChartFiles) -> ChartSource:

@@ -33,6 +33,10 @@ _BOM = b"\xef\xbb\xbf"
 _DRIVE = re.compile(r"[a-zA-Z]:/")
 
 
+class TooLarge(CannotContinue):
+    """An archive that is unpacked to more than Helm allows for a chart."""
+
+
 class ChartFiles(Struct, frozen=True):
     """One chart: its own files by path, and its subcharts by their names in charts/."""
 
@@ -171,7 +175,7 @@ def _unpacked(data: bytes, named: str, left: int) -> dict[str, bytes]:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as zipped:
             raw = zipped.read(left + 1)
         if len(raw) > left:
-            raise CannotContinue(f"{doing}: decompressed chart is larger than the maximum size {CHART_BYTES_MAX}")
+            raise TooLarge(f"{doing}: decompressed chart is larger than the maximum size {CHART_BYTES_MAX}")
         with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
             return dict(_members(tar, doing))
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:

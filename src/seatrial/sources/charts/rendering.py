@@ -17,6 +17,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.masking import hidden
 from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, Place
+from seatrial.sandbox.watchdog import limited
 from seatrial.sources.charts.chart import ChartSource, find_file, own_values, template_texts
 from seatrial.sources.charts.conditions import asks_for_the_act
 from seatrial.sources.charts.files import archived, with_file
@@ -133,7 +134,7 @@ def render(
 
 
 def _rendered(rendering: Rendering) -> HelmOutput:
-    with rendering.chart.load() as handle:
+    with rendering.chart.load() as handle, limited(f"{shown(rendering.chart.path)}: render the chart"):
         try:
             return HelmOutput(helmsdk.render(handle, rendering.values, **rendering.options), handle.crds)
         except HelmError as error:

@@ -61,6 +61,8 @@ def _flattened(found: Found) -> Iterator[Found]:
         value = "a list" if isinstance(body, list) else "a single value"
         raise CannotContinue(f"{_locator(found)(())}: not a Kubernetes object: {value}, not a mapping")
     if "items" in body:
+        if not isinstance(body["items"] or [], list):
+            raise CannotContinue(f"{_locator(found)(('items',))}: not a Kubernetes object: items is not a list")
         for index, item in enumerate(body["items"] or ()):
             yield from _flattened(replace(found, body=_inheriting(item, body), path=(*found.path, "items", index)))
         return
