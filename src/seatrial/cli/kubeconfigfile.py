@@ -39,7 +39,7 @@ def _write(file: Path, content: str) -> None:
         raise CannotContinue(
             f"write the kubeconfig {file}: the file exists and was not written by seatrial; choose another name"
         )
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, OWNER_ONLY)
     with os.fdopen(handle, "w") as opened:
         os.fchmod(handle, OWNER_ONLY)
         opened.write(content)

@@ -102,6 +102,7 @@ def _server(kube_version: str, schedule: Schedule, port: int, assume: Texts) -> 
         server = ApiServer(cluster, port=port)
     except OSError as why:
         raise CannotContinue(f"serve on port {port}: {why.strerror or why}") from None
+    server.guarded = True
     with server:
         yield server
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -34,6 +35,16 @@ UNREAD_MAX = 64 * 1024 * 1024
 DROPPED_MAX = 64 * 1024 * 1024
 LINGER_SECONDS = 2.0
 """How much, and for how long, a refused client may continue to send."""
+
+
+LOCAL = re.compile(rb"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.I)
+FOREIGN = Refused(403, "Forbidden", "requests of web pages are refused: the Host or Origin is not local")
+
+
+def _refuse_browsers(headers: dict[bytes, bytes]) -> None:
+    """Refuse what a web page sends: no client of Kubernetes has an Origin, and the Host is that of the server."""
+    if b"origin" in headers or not LOCAL.fullmatch(headers.get(b"host", b"localhost")):
+        raise FOREIGN
 
 
 class Connection(asyncio.Protocol):
@@ -143,6 +154,8 @@ class Connection(asyncio.Protocol):
     def _respond(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes, *, keep: bool) -> None:
         polls = self.server.count_request(url, is_read=method == "GET")
         try:
+            if self.server.guarded:
+                _refuse_browsers(headers)
             request = self._http_request(method, url, headers, body)
             if method == "GET" and self._watch(request):
                 return

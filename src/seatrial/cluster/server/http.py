@@ -60,6 +60,8 @@ class ApiServer:
         self.refusing = False
         """Whether lists and watches are refused, so that a client that waits forever gives up."""
         self.transcript = transcript
+        self.guarded = False
+        """Whether web pages of the user's browser are refused: the server is there for long."""
         self.requests = 0
         self._last_traffic = self._last_acted = (time.monotonic(), time.process_time())
         self.connections: set[Connection] = set()
