@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from collections.abc import Callable
 from functools import partial
@@ -51,8 +52,9 @@ def test_a_shell_in_the_sandbox_changes_nothing_and_reads_no_home(
     (home / "token").write_text("hunter2")
     (outside / "kept").write_text("kept")
     monkeypatch.setenv("HOME", str(home))
-    script = ESCAPES[attack].format(home=home, outside=outside, port=1)
-    done = _sandboxed(["/bin/bash", "-c", script], scratch)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        script = ESCAPES[attack].format(home=home, outside=outside, port=server.getsockname()[1])
+        done = _sandboxed(["/bin/bash", "-c", script], scratch)
     assert "hunter2" not in done.stdout
     assert [path.name for path in outside.iterdir()] == ["kept"]
     assert (home / "token").exists()
