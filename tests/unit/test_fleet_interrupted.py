@@ -17,8 +17,8 @@ from seatrial.cli import main
 
 checked = fleet._checked
 
-def watched(tasks, progress):
-    return checked(tasks, lambda said: (print(said, flush=True), progress(said)))
+def watched(tasks, progress, new_from):
+    return checked(tasks, lambda said: (print(said, flush=True), progress(said)), new_from)
 
 if __name__ == "__main__":
     fleet._checked = watched

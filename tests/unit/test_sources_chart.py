@@ -309,7 +309,7 @@ ARCHIVES = {
     ),
     "a bomb": (
         _tgz({**GOOD, **{f"c/{n}": bytes(5 * 1024 * 1024) for n in range(21)}}),
-        "open the chart: decompressed chart is larger than the maximum size 104857600",
+        "read the chart archive: decompressed chart is larger than the maximum size 104857600",
     ),
 }
 

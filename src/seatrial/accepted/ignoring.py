@@ -129,10 +129,10 @@ def _is_of_input(one: Suppression, result: Result) -> bool:
 
 def _audited(idle: Iterable[Suppression], result: Result) -> Iterator[Finding]:
     """What audits report; the same line of a template makes many objects and is one finding."""
-    told = [Idle(one, is_known(one.rule), "" if is_known(one.rule) else most_like(one.rule)) for one in idle]
+    unused = [Idle(one, is_known(one.rule), "" if is_known(one.rule) else most_like(one.rule)) for one in idle]
     engines = tuple(dict.fromkeys(played.rehearsal.engine for played in result.played))
     for audit in all_audits():
-        found = {(one.places, one.cause): one for one in reversed([*audit.check(told)])}
+        found = {(one.places, one.cause): one for one in reversed([*audit.check(unused)])}
         yield from (replace(one, engines=engines) for one in reversed([*found.values()]))
 
 

@@ -39,7 +39,7 @@ class Policy(Struct, frozen=True):
         return wanted and not any(is_name(given, rule, code) for given in self.ignore)
 
     def may_report(self, given: str) -> bool:
-        """Whether a rule that somebody names is reported; one that does not exist is not left out."""
+        """Whether a rule that a user names is reported; one that does not exist is not left out."""
         named = [rule for rule in all_explained() if is_name(given, rule.name, rule.code)]
         return not named or any(self.reports_rule(rule.name, rule.code) for rule in named)
 

@@ -55,7 +55,7 @@ def decoded(value: str) -> str:
 
 
 def same_content(one: str, other: str) -> bool:
-    """Whether two values in base64 are equal; for PEM, apart from white space, which no reader of it heeds."""
+    """Whether two values in base64 are equal; for PEM, apart from white space, which readers of PEM ignore."""
     if one == other:
         return True
     texts = decoded(one), decoded(other)

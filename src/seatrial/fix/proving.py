@@ -22,6 +22,8 @@ from seatrial.text.source import Text, edited
 
 NOT_FOUND = (True, len(CERTAINTIES), len(DAMAGES))
 """Less grave than any finding."""
+EVENTS_OF_A_SMALL_CHART = 100
+"""In one rehearsal."""
 
 Texts = dict[str, str]
 Recheck = Callable[[Texts], Result | None]
@@ -43,6 +45,12 @@ def mended(
     )
 
 
+def _cost(result: Result) -> int:
+    """What one more check costs, in rehearsals of a small chart."""
+    events = sum(len(played.rehearsal.timeline) for played in result.played)
+    return max(len(result.played), events // EVENTS_OF_A_SMALL_CHART, 1)
+
+
 class _Accepted(Struct, frozen=True):
     rule: str
     fix: Fix
@@ -60,7 +68,7 @@ class _Trying:
         self._fixing = fixing
         self._wanted = fixing.wanted(result) if fixing.wanted else {one.fingerprint for one in result.findings}
         self._recheck = recheck
-        limit, each = fixing.rehearsals_max, max(len(result.played), 1)
+        limit, each = fixing.rehearsals_max, _cost(result)
         self._left = min(fixing.tries_max, limit // each) if limit else fixing.tries_max
         self._not_tried = 0
 

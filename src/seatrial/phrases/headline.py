@@ -36,11 +36,7 @@ def fit(headline: str) -> str:
     """A headline that fits: with short kinds, then without namespaces, then with long names cut in the middle."""
     if len(headline) <= HEADLINE_MAX:
         return headline
-    for kind, short in SHORT_KINDS.items():
-        headline = headline.replace(kind, short)
-    if len(headline) > HEADLINE_MAX:
-        headline = _NAMESPACE.sub(r"\1", headline)
-    whole = headline
+    headline = whole = _with_short_kinds(headline)
     for limit in NAME_LIMITS:
         if len(headline) > HEADLINE_MAX:
             headline = _with_names_up_to(limit, whole)
@@ -49,8 +45,16 @@ def fit(headline: str) -> str:
 
 def fit_quote(before: str, quote: str) -> str:
     """A headline that ends with words of an engine, of which it keeps the first that fit."""
-    whole = fit(before + quote)
+    whole = _with_short_kinds(before + quote)
     return whole if len(whole) <= HEADLINE_MAX else _cut_at_end(whole)
+
+
+def _with_short_kinds(headline: str) -> str:
+    """With short kinds, and without namespaces, as far as that is needed."""
+    if len(headline) > HEADLINE_MAX:
+        for kind, short in SHORT_KINDS.items():
+            headline = headline.replace(kind, short)
+    return _NAMESPACE.sub(r"\1", headline) if len(headline) > HEADLINE_MAX else headline
 
 
 def _cut_at_end(headline: str) -> str:

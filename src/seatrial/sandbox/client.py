@@ -1,7 +1,7 @@
 """A binary of the user, such as kubectl, and one run of it against a cluster. Knows no engine.
 
 It runs in the sandbox: the cluster is the only server that it reaches, its home is empty and thrown away, and it can
-write nowhere else. It reads the files that it is told to deploy where they are.
+write nowhere else. It reads the files that it deploys where they are.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Run by path, with `required` or nothing, the only writable folder, the paths to 
 With `required` it executes nothing where the kernel does not allow all of this, and exits with `REFUSED`.
 
 A door is `PORT:DESCRIPTOR`: the program finds a server at this port of its own loopback device, and nothing else. The
-socket that listens there is sent out of the sandbox over the descriptor, and whoever receives it answers.
+socket that listens there is sent out of the sandbox over the descriptor, and the process that receives it answers.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def _is_argocds_own(resources: Iterable[Resource]) -> bool:
 def _rights_of_argocd(resources: list[Resource]) -> Iterator[Ref]:
     """Bindings of accounts in the namespace of the Applications, what they grant, and the accounts.
 
-    Whoever applies the Applications applies these as well.
+    The user who applies the Applications applies these as well.
     """
     homes = {r.ref.namespace for r in resources if r.ref.group == GROUP and r.ref.kind in OWN_KINDS}
     bindings = [r for r in resources if r.ref.group == RBAC and r.ref.kind in BINDINGS and _binds(r.body, homes)]

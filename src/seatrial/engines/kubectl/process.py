@@ -27,7 +27,7 @@ WARNING = "Warning: "
 PATCH = re.compile(r'error when applying patch:\n.*?\nto:\n.*?\n(for: "[^"]*": )(error when patching)?', re.S)
 """`kubectl apply` prints the whole patch before it says why that was refused (`patcher.go`)."""
 ALPHA = {"KUBECTL_APPLYSET": "true"}
-"""Whoever uses --applyset has this in the environment."""
+"""Users of --applyset have this in the environment."""
 
 
 @lru_cache(maxsize=8)

@@ -1,6 +1,6 @@
 """A step of kubectl, prepared: its manifests read, or its chart printed by `helm template`.
 
-A kubectl of the user is told to read the same files by itself.
+The user's kubectl reads the same files by itself.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ## What happens
 `seatrial: ignore[rule]` is for a finding that was looked at and accepted. If the rule has no finding there, the hazard
 is gone, the line has moved away from the comment, or the rule has another name. What is left silences the next finding
-of this rule in the same place, which nobody has looked at.
+of this rule in the same place, which was never reviewed.
 
 A name that no rule has is reported as well, with the name that is most like it.
 
