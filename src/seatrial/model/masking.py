@@ -24,6 +24,7 @@ KEPT = (Ref, Place, EngineId, Origin, FileEdit, Patch)
 MARKS = ("-----BEGIN CERTIFICATE", "-----BEGIN ", "$2a$", "$2b$", "$2y$")
 """What rules recognize a certificate and a salted hash by."""
 FIELDS = ("data", "stringData")
+RELEASE_TYPE = "helm.sh/release.v1"
 _WORD = re.compile(r".{0,5}|[a-z]{0,11}", re.S)
 """Words like `admin` and `certificate`: they are masked where they are the value of a key, not in sentences."""
 _PLACEHOLDER = re.compile(r"\bvalue \d+, \d+ characters$")
@@ -79,9 +80,14 @@ def mask_of(seen: Iterable[tuple[Rehearsal, Case]]) -> Mask:
     for rehearsal, case in seen:
         timeline = (*rehearsal.timeline, *(rehearsal.otherwise.timeline if rehearsal.otherwise else ()))
         secrets += (one.body for one in case.all_resources() if is_secret(one.body))
-        secrets += (event.after for event in timeline if event.object.kind == "Secret" and event.after)
+        secrets += (event.after for event in timeline if event.after and _has_values(event.after))
         names |= {name for event in timeline for name in (event.object.name, event.object.namespace, event.object.kind)}
     return Mask(secrets, names)
+
+
+def _has_values(body: Body) -> bool:
+    """Whether it is a Secret whose values may be shown; the blob of a Helm release is large and never is."""
+    return is_secret(body) and body.get("type") != RELEASE_TYPE
 
 
 def hidden(value: str) -> str:
