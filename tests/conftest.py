@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -45,3 +46,10 @@ def node_packages() -> Path:
     if not shutil.which("node") or not (found / "@pulumi" / "kubernetes").is_dir():
         pytest.skip("needs node 20 or later, and the packages that `make node` brings")
     return found
+
+
+@pytest.fixture
+def namespaces() -> None:
+    """Skips if the kernel does not allow user namespaces."""
+    if subprocess.run(["unshare", "--user", "--net", "--mount", "--pid", "--fork", "true"], check=False).returncode:
+        pytest.skip("needs a kernel that lets everyone enter new namespaces")

@@ -56,13 +56,6 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     return partial(python_program, tmp_path)
 
 
-@pytest.fixture
-def namespaces() -> None:
-    """Skips if the kernel does not allow user namespaces."""
-    if subprocess.run(["unshare", "--user", "--net", "--mount", "--pid", "--fork", "true"], check=False).returncode:
-        pytest.skip("needs a kernel that lets everyone enter new namespaces")
-
-
 def test_a_program_that_hangs_is_killed(write: Write) -> None:
     project = read_project(write("while True:\n    pass\n"))
     with pytest.raises(CannotContinue) as raised:

@@ -13,9 +13,10 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from seatrial.model.release import RECORD_TYPE
 from seatrial.model.resource import Body, dig
 
-TYPE = "helm.sh/release.v1"
+TYPE = RECORD_TYPE
 NAME = re.compile(r"sh\.helm\.release\.v1\.(?P<release>.+)\.v(?P<revision>[0-9]+)")
 _GZIP = b"\x1f\x8b\x08"
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from seatrial.model.engine import EngineId
 from seatrial.model.finding import FileEdit
-from seatrial.model.release import Case
+from seatrial.model.release import RECORD_TYPE, Case
 from seatrial.model.resource import Body, Origin, Place, Ref
 from seatrial.model.result import Patch
 from seatrial.model.timeline import Event, Rehearsal
@@ -24,7 +24,6 @@ KEPT = (Ref, Place, EngineId, Origin, FileEdit, Patch)
 MARKS = ("-----BEGIN CERTIFICATE", "-----BEGIN ", "$2a$", "$2b$", "$2y$")
 """What rules recognize a certificate and a salted hash by."""
 FIELDS = ("data", "stringData")
-RELEASE_TYPE = "helm.sh/release.v1"
 _WORD = re.compile(r".{0,5}|[a-z]{0,11}", re.S)
 """Words like `admin` and `certificate`: they are masked where they are the value of a key, not in sentences."""
 _PLACEHOLDER = re.compile(r"\bvalue \d+, \d+ characters$")
@@ -87,7 +86,7 @@ def mask_of(seen: Iterable[tuple[Rehearsal, Case]]) -> Mask:
 
 def _has_values(body: Body) -> bool:
     """Whether it is a Secret whose values may be shown; the blob of a Helm release is large and never is."""
-    return is_secret(body) and body.get("type") != RELEASE_TYPE
+    return is_secret(body) and body.get("type") != RECORD_TYPE
 
 
 def hidden(value: str) -> str:

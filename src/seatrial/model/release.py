@@ -12,6 +12,9 @@ from seatrial.model.program import Program
 from seatrial.model.resource import Body, Origin, Place, Pointer, Ref
 from seatrial.model.result import Consumer, Difference, Prerequisite
 
+RECORD_TYPE = "helm.sh/release.v1"
+"""The type of the Secrets in which Helm stores the revisions of a release."""
+
 
 class Resource(Struct, frozen=True):
     """One object of a release, and its file."""

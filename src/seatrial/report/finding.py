@@ -13,6 +13,7 @@ from seatrial.model.timeline import Event, Rehearsal
 from seatrial.report.events import columns_of, event_lines
 from seatrial.report.excerpt import excerpts, gutter_of, where
 from seatrial.report.page import Line, Page, Piece, Role, line, quoted, sentences
+from seatrial.report.proof import proof_of
 from seatrial.report.steps import OUTCOMES
 from seatrial.report.wording import after, counted, fix_line, listed
 
@@ -112,11 +113,10 @@ def _fix(fix: Fix, page: Page, indent: str) -> Iterator[Line]:
 
 
 def _evidence(finding: Finding, result: Result, page: Page, indent: str) -> Iterator[Line]:
-    rehearsal = _rehearsal_of(finding, result)
-    if rehearsal is None:
+    proof = proof_of(finding, result)
+    if proof is None:
         return
-    wanted = set(finding.evidence)
-    events = [event for event in rehearsal.timeline if event.index in wanted]
+    rehearsal, events = proof.played.rehearsal, list(proof.events)
     shown = events if page.verbose else [_once(event, finding) for event in _ends(events)]
     margin = f"{indent}    "
     columns = columns_of(shown, page, indent=margin, depths={})
@@ -126,24 +126,6 @@ def _evidence(finding: Finding, result: Result, page: Page, indent: str) -> Iter
     if len(shown) < len(events):
         left_out = counted(len(events) - len(shown), "event")
         yield line(margin, Piece(f"{left_out} in between not shown (-v shows all)", "faint"))
-
-
-def _rehearsal_of(finding: Finding, result: Result) -> Rehearsal | None:
-    """The rehearsal that a finding's evidence refers to; with several inputs, the one that has its objects."""
-    found = [
-        played.rehearsal
-        for played in (*result.played, *result.continued)
-        if played.case == finding.case
-        and played.rehearsal.repaired == finding.after
-        and played.rehearsal.engine in finding.engines[:1]
-        and played.rehearsal.schedule in (finding.schedules[:1] or (played.rehearsal.schedule,))
-    ]
-    return min(found, key=lambda rehearsal: not _shows(rehearsal, finding), default=None)
-
-
-def _shows(rehearsal: Rehearsal, finding: Finding) -> bool:
-    wanted, objects = set(finding.evidence), set(finding.objects)
-    return any(event.index in wanted and event.object in objects for event in rehearsal.timeline)
 
 
 def _ends(events: list[Event]) -> list[Event]:
