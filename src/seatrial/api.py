@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seatrial.check import run
-from seatrial.fleet import check_all
+from seatrial.fleet.folder import check_all
 from seatrial.model.finding import Finding
 from seatrial.model.result import Result
 from seatrial.model.timeline import ORDINARY, Rehearsal, Schedule

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from rehearsed import FINDING, RESULT
 
 from seatrial.accepted.baseline import read, with_baseline, with_known, written
-from seatrial.fleet import check_all
+from seatrial.fleet.folder import check_all
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Finding
 from seatrial.model.limit import Limit, reaches

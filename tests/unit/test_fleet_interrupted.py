@@ -12,16 +12,16 @@ from chartfolder import CHART, config_map, write
 CHARTS = 30
 PROGRAM = """\
 import sys
-from seatrial import fleet
 from seatrial.cli import main
+from seatrial.fleet import folder
 
-checked = fleet._checked
+checked = folder._checked
 
 def watched(tasks, progress, new_from):
     return checked(tasks, lambda said: (print(said, flush=True), progress(said)), new_from)
 
 if __name__ == "__main__":
-    fleet._checked = watched
+    folder._checked = watched
     sys.exit(main(["check", "charts"]))
 """
 

@@ -106,7 +106,7 @@ def _checked(
     from seatrial.accepted import baseline
     from seatrial.accepted.policy import policy_of, with_configuration
     from seatrial.cli import fixes, outputs, terminal, threshold
-    from seatrial.fleet import check_all
+    from seatrial.fleet.folder import check_all
     from seatrial.sources.configuration import NONE, configuration_of
 
     configured = NONE if other.rehearsal else configuration_of(inputs)

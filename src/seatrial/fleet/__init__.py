@@ -1,0 +1,1 @@
+"""Many charts in one run. Importing it starts nothing."""

@@ -1,0 +1,103 @@
+"""One chart of many: its check, and many results as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.accepted.baseline import with_known
+from seatrial.check import check
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.finding import Finding, worst_first
+from seatrial.model.limit import Limit, reaches
+from seatrial.model.result import Result
+from seatrial.plan.plans import CheckOptions
+
+Progress = Callable[[str], None]
+
+
+class Checked(Struct, frozen=True):
+    """One chart: its result, or why it could not be checked."""
+
+    name: str
+    result: Result | None = None
+    error: str = ""
+
+
+def merged(found: list[Checked]) -> Result:
+    """One result; each chart is a case of it."""
+    done = [(one.name, one.result) for one in found if one.result is not None]
+    results = [result for _, result in done]
+    named = [_named(name, result) for name, result in done]
+    errors = tuple(one.error for one in found if one.error)
+    unseen = tuple(f"{name}: {words}" for name, result in done for words in _unseen(result))
+    return Result(
+        played=tuple(played for result in named for played in result.played),
+        continued=tuple(played for result in named for played in result.continued),
+        findings=tuple(sorted((f for result in named for f in result.findings), key=worst_first)),
+        prerequisites=tuple(dict.fromkeys(one for result in results for one in result.prerequisites)),
+        not_modelled=tuple(sorted({kind for result in results for kind in result.not_modelled})),
+        objects=sum(result.objects for result in results),
+        files=sum(result.files for result in results),
+        excerpts={place: text for result in results for place, text in result.excerpts.items()},
+        sources={ref: place for result in results for ref, place in result.sources.items()},
+        differences=tuple(one for result in named for one in result.differences),
+        gates=tuple(one for result in results for one in result.gates),
+        notes=tuple(dict.fromkeys(note for result in results for note in result.notes)),
+        not_rehearsed=(*errors, *unseen),
+        pages={name: text for result in results for name, text in result.pages.items()},
+        written=tuple(one for result in results for one in result.written),
+        charts=len(found),
+        broken=len(errors),
+        patches=tuple(sorted({patch for result in results for patch in result.patches})),
+        mended=merged(list(map(_mended, found))) if any(result.mended for result in results) else None,
+        hollow=bool(results) and all(result.hollow for result in results),
+    )
+
+
+def _mended(one: Checked) -> Checked:
+    return replace(one, result=one.result.mended or one.result) if one.result else one
+
+
+def checked(options: CheckOptions, new_from: Limit | None, progress: Progress = lambda said: None) -> Checked:
+    """One chart; with `new_from`, what its old version has as well is known."""
+    name = options.inputs[0]
+    try:
+        result = check(options, progress)
+        if new_from and options.old and any(reaches(finding, new_from) for finding in result.findings):
+            result = with_known(result, _before(options, progress))
+        return Checked(name, result)
+    except (CannotContinue, NothingToCheck) as why:
+        sentence = str(why)
+        return Checked(name, error=sentence if sentence.startswith(name) else f"{name}: {sentence}")
+
+
+def _before(options: CheckOptions, progress: Progress) -> tuple[Finding, ...]:
+    """What is found in the old version of a chart, if that can be checked."""
+    try:
+        return check(replace(options, old="", instead=options.old), progress).findings
+    except (CannotContinue, NothingToCheck):
+        return ()
+
+
+def _named(name: str, result: Result) -> Result:
+    """A result whose cases are named after the chart."""
+
+    def called(case: str) -> str:
+        return f"{name} ({case})" if case else name
+
+    return replace(
+        result,
+        played=tuple(replace(one, case=called(one.case)) for one in result.played),
+        continued=tuple(replace(one, case=called(one.case)) for one in result.continued),
+        findings=tuple(replace(one, case=called(one.case)) for one in result.findings),
+        differences=tuple(replace(one, case=called(one.case)) for one in result.differences),
+    )
+
+
+def _unseen(result: Result) -> Iterator[str]:
+    if result.missing_dependencies:
+        yield f"dependencies that are not in charts/: {', '.join(result.missing_dependencies)}"
+    yield from result.not_rehearsed

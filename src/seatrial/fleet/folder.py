@@ -1,0 +1,90 @@
+"""Many charts in one check: which ones, several at a time, and one result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from seatrial.accepted.ignoring import reported
+from seatrial.accepted.policy import EVERYTHING, Policy
+from seatrial.check import check
+from seatrial.fleet.checked import Checked, Progress, checked, merged
+from seatrial.fleet.workers import workers
+from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.limit import Limit
+from seatrial.model.result import Result
+from seatrial.plan.plans import CheckOptions
+from seatrial.sources import MANIFESTS, kind_of
+from seatrial.sources.charts.folder import changed_charts, charts_in, is_folder_of_charts, is_library
+from seatrial.sources.files import reading_instead, shown
+
+
+def check_all(options: CheckOptions, since: str, progress: Progress, policy: Policy = EVERYTHING) -> Result:
+    """Check the inputs, and report what `policy` wants, without what the user ignores.
+
+    Of a folder of charts, every chart is checked; with `since`, only what changed, upgraded from its old version.
+    """
+    if options.fixing:
+        options = replace(options, fixing=replace(options.fixing, wanted=partial(_wanted, policy)))
+    done = _all(options, since, progress, policy.limit)
+    if done.mended is None:
+        return reported(done, policy)
+    with reading_instead({patch.file: patch.after for patch in done.patches}):
+        mended = reported(done.mended, policy)
+    return replace(reported(done, policy), mended=mended)
+
+
+def _wanted(policy: Policy, result: Result) -> set[str]:
+    """The fingerprints of what is reported."""
+    return {finding.fingerprint for finding in reported(result, policy).findings}
+
+
+def _all(options: CheckOptions, since: str, progress: Progress, limit: Limit) -> Result:
+    if not since and not any(map(_is_fleet, options.inputs)):
+        return check(options, progress)
+    if options.compare or options.consumers:
+        flag = "--compare" if options.compare else "--consumers"
+        raise CannotContinue(f"{flag} needs one chart; {options.inputs[0]} is a folder of charts")
+    if since and options.old:
+        raise CannotContinue("--since and --from cannot be combined: --since upgrades each chart from its old version")
+    if options.fixing and options.fixing.least:
+        options = replace(options, fixing=None)  # Of many charts fixes are tried only if that is asked for.
+    tasks = list(_tasks(options, since))
+    if not tasks:
+        where = ", ".join(options.inputs)
+        raise NothingToCheck(f"{where}: no chart changed since {since}" if since else f"{where}: only library charts")
+    return merged(list(_checked(tasks, progress, limit if since else None)))
+
+
+def _is_fleet(path: str) -> bool:
+    return kind_of(path) == MANIFESTS and is_folder_of_charts(path)
+
+
+def _tasks(options: CheckOptions, since: str) -> Iterator[CheckOptions]:
+    for path in options.inputs:
+        if since:
+            for chart, old in changed_charts(Path(path), since):
+                if not is_library(chart):
+                    yield replace(options, inputs=(shown(str(chart)),), old=old)
+        elif _is_fleet(path):
+            charts = (chart for chart in charts_in(Path(path)) if not is_library(chart))
+            yield from (replace(options, inputs=(shown(str(chart)),)) for chart in charts)
+        else:
+            yield replace(options, inputs=(path,))
+
+
+def _checked(tasks: list[CheckOptions], progress: Progress, new_from: Limit | None) -> Iterator[Checked]:
+    """The results in the order of the tasks. A process for each core: Helm and Python both use a whole one."""
+    if len(tasks) == 1:
+        yield checked(tasks[0], new_from, progress)
+        return
+    with workers(min(len(tasks), os.cpu_count() or 1)) as pool:
+        running: list[Future[Checked]] = [pool.submit(checked, task, new_from) for task in tasks]
+        for number, (task, future) in enumerate(zip(tasks, running, strict=True), 1):
+            progress(f"{number} of {len(tasks)}: {task.inputs[0]}")
+            yield future.result()

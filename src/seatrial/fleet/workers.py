@@ -1,0 +1,47 @@
+"""Processes that check charts side by side, and end when the parent does."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+
+SECONDS_TO_END = 5
+"""For an interrupted worker to remove its temporary files."""
+
+
+@contextmanager
+def workers(count: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool whose processes end at once if this one is interrupted."""
+    # The Go runtime of Helm does not survive a fork.
+    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_leave_signals_to_the_parent)
+    done = False
+    try:
+        yield pool
+        done = True
+    finally:
+        running = list(pool._processes.values())  # There is no public way before Python 3.14.
+        pool.shutdown(wait=done, cancel_futures=True)
+        if not done:
+            _end(running)
+
+
+def _end(workers: Sequence[BaseProcess]) -> None:
+    """End workers that may be in the middle of a check; each removes its temporary files first."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # A second Ctrl-C must not leave files behind.
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        worker.join(SECONDS_TO_END)
+        if worker.is_alive():
+            worker.kill()
+    signal.signal(signal.SIGINT, before)
+
+
+def _leave_signals_to_the_parent() -> None:
+    """In a worker: Ctrl-C reaches the parent, which ends its workers with SIGTERM; their check is interrupted then."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
