@@ -26,6 +26,9 @@ FRONT_DOOR = "src/seatrial/cli/__init__.py"
 PAGE = ("## What happens", "## Example", "## Instead", "## Fix safety")
 BROAD = re.compile(r"except\s*(\(?\s*(Base)?Exception\b|:)")
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|NotImplemented" + r"Error)\b")
+ASKS_THE_DISK = re.compile(
+    r"(?<!tarfile)(?<!disk)\.(is_file|is_dir|exists|is_symlink|iterdir|glob|rglob|read_bytes|read_text|open|resolve|stat)\("
+)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 ABOUT = re.compile(r"^<!-- rule: ([a-z0-9-]+), (bad|good) -->$", re.M)
 
@@ -58,6 +61,15 @@ def test_every_module_begins_with_a_sentence() -> None:
 
 def test_only_main_catches_everything() -> None:
     assert [place for place, line in _lines(SOURCES) if BROAD.search(line) and not place.startswith(FRONT_DOOR)] == []
+
+
+def test_only_one_module_of_sources_asks_the_disk() -> None:
+    """Else a cached result would not depend on the answer. What reads for Pulumi programs is never cached."""
+    sources = ROOT / "src/seatrial/sources"
+    own = [path for path in SOURCES if path.is_relative_to(sources) and not path.is_relative_to(sources / "pulumi")]
+    others = [path for path in own if path != sources / "disk.py"]
+    temporary = "root = Path(folder).resolve()"
+    assert [place for place, line in _lines(others) if ASKS_THE_DISK.search(line) and temporary not in line] == []
 
 
 def test_nothing_is_left_unfinished() -> None:

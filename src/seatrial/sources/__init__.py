@@ -12,7 +12,7 @@ from seatrial.model import trial
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Place
 from seatrial.model.trial import ActionsOf, Trial
-from seatrial.sources import git
+from seatrial.sources import disk, git
 from seatrial.sources.charts.files import ChartFiles, read_archive
 from seatrial.sources.files import STDIN, as_text, read_bytes, read_text, shown
 from seatrial.sources.manifests.parts import part_of
@@ -46,9 +46,9 @@ def kind_of(path: str) -> InputKind:
     if "://" in path:
         raise CannotContinue(f"{path}: charts are read from disk only; fetch it first: helm pull {path}")
     where = Path(path)
-    if where.is_dir():
+    if disk.is_dir(where):
         return _folder(where)
-    if not where.exists():
+    if not disk.exists(where):
         raise CannotContinue(f"{path}: no such file or folder")
     if sentence := part_of(path):
         raise CannotContinue(sentence)
@@ -83,7 +83,7 @@ def line_at(place: Place) -> str | None:
 def _folder(folder: Path) -> InputKind:
     if is_program(str(folder)):
         return PROGRAM
-    if (folder / "Chart.yaml").is_file():
+    if disk.is_file(folder / "Chart.yaml"):
         return CHART
     return MANIFESTS
 

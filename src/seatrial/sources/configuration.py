@@ -14,6 +14,7 @@ from msgspec import Struct
 from seatrial.model.configuration import Accept, Configuration
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Place
+from seatrial.sources import disk
 from seatrial.sources.files import STDIN, read_text, within
 from seatrial.text.yamlfile import Document, documents
 
@@ -36,7 +37,7 @@ class Configured(Struct, frozen=True):
 
     @property
     def folder(self) -> Path:
-        return Path(self.file).parent.resolve()
+        return disk.resolved(Path(self.file).parent)
 
 
 NONE = Configured()
@@ -55,11 +56,11 @@ def configuration_of(inputs: Iterable[str]) -> Configured:
 def _found(given: str) -> Path | None:
     """The nearest seatrial.yaml, up to the root of the git repository or of the file system."""
     start = Path(os.curdir if given == STDIN else given).absolute()
-    folder = start if start.is_dir() else start.parent
+    folder = start if disk.is_dir(start) else start.parent
     for above in (folder, *folder.parents):
-        if (above / NAME).is_file():
+        if disk.is_file(above / NAME):
             return above / NAME
-        if (above / ".git").exists():
+        if disk.exists(above / ".git"):
             return None
     return None
 

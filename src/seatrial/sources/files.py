@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from seatrial.model.errors import CannotContinue
+from seatrial.sources import disk
 from seatrial.text.source import Text
 
 FILE_BYTES_MAX = 50 * 1024 * 1024
@@ -26,7 +27,7 @@ _INSTEAD: ContextVar[Mapping[Path, bytes] | None] = ContextVar("_INSTEAD", defau
 @contextmanager
 def reading_instead(texts: Mapping[str, str]) -> Iterator[None]:
     """Read these texts instead of the files of these names. Nothing is written."""
-    token = _INSTEAD.set({Path(path).resolve(): text.encode() for path, text in texts.items()})
+    token = _INSTEAD.set({disk.resolved(Path(path)): text.encode() for path, text in texts.items()})
     try:
         yield
     finally:
@@ -36,7 +37,7 @@ def reading_instead(texts: Mapping[str, str]) -> Iterator[None]:
 def instead_of(path: Path) -> bytes | None:
     """What is read instead of a file, if anything is."""
     instead = _INSTEAD.get()
-    return instead.get(path.resolve()) if instead else None
+    return instead.get(disk.resolved(path)) if instead else None
 
 
 def read_text(path: str, doing: str) -> Text:
@@ -50,11 +51,11 @@ def read_bytes(path: str, doing: str, limit: int = FILE_BYTES_MAX) -> bytes:
             if sys.stdin is None:
                 raise CannotContinue(f"{shown(path)}: {doing}: standard input is closed")
             data = _read_once(sys.stdin.buffer, limit + 1)
+            disk.cannot_be_known()
         elif (instead := instead_of(Path(path))) is not None:
             data = instead
         else:
-            with Path(path).open("rb") as file:  # Not only regular files: `-f <(sops -d secrets.yaml)` is a pipe.
-                data = file.read(limit + 1)
+            data = disk.read(Path(path), limit + 1)  # Not only regular files: `-f <(sops -d secrets.yaml)` is a pipe.
     except OSError as error:
         raise CannotContinue(f"{shown(path)}: {doing}: {reason(error)}") from None
     if len(data) > limit:
@@ -99,15 +100,15 @@ def within(path: Path, *roots: Path, named: str = "", remedy: str = "") -> Path:
     """
     named = named or shown(str(path))
     try:
-        target = path.resolve()
-        mode = path.stat().st_mode
+        target = disk.resolved(path)
+        mode = disk.about(path).st_mode
     except (OSError, RuntimeError):  # It does not exist, or is a symlink in a circle.
         target, mode = Path(os.path.realpath(path)), stat.S_IFREG
-    if not any(target.is_relative_to(root.resolve()) for root in roots):
-        link = path.is_symlink()
+    if not any(target.is_relative_to(disk.resolved(root)) for root in roots):
+        link = disk.is_symlink(path)
         where = f"{named}: the symlink points to {target}, outside" if link else f"{named} is outside"
         remedy = remedy or f"seatrial does not {'follow' if link else 'read'} it"
-        raise OutsideOfInput(f"{where} of {roots[0].resolve()}; {remedy}")
+        raise OutsideOfInput(f"{where} of {disk.resolved(roots[0])}; {remedy}")
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise CannotContinue(f"{named}: not a regular file; seatrial does not read it")
     return path
@@ -115,12 +116,12 @@ def within(path: Path, *roots: Path, named: str = "", remedy: str = "") -> Path:
 
 def roots_of(folder: Path) -> tuple[Path, ...]:
     """Where the files of an input may be: its project, and the current folder if that contains it but no home."""
-    project, here = project_of(folder), Path.cwd().resolve()
-    around = folder.resolve().is_relative_to(here) and not Path.home().resolve().is_relative_to(here)
+    project, here = project_of(folder), disk.resolved(Path.cwd())
+    around = disk.resolved(folder).is_relative_to(here) and not disk.resolved(Path.home()).is_relative_to(here)
     return (project, here) if around and not here.is_relative_to(project) else (project,)
 
 
 def project_of(folder: Path) -> Path:
     """The git repository that contains a folder, or the folder itself: the limit for symlinks."""
-    folder = folder.resolve()
-    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
+    folder = disk.resolved(folder)
+    return next((parent for parent in (folder, *folder.parents) if disk.exists(parent / ".git")), folder)

@@ -18,9 +18,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.sources import disk
 from seatrial.sources.files import shown
 
 PREFIX = "git:"
+COMMIT = "commit"
+"""The question which commit a name stands for, in the record of what was read."""
 TIMEOUT_SECONDS = 60
 BYTES_MAX = 100 * 1024 * 1024
 FILES_MAX = 10_000
@@ -49,7 +52,7 @@ class Tree(Struct, frozen=True):
 
     def shown(self, path: str) -> str:
         """A path in this commit as the user would type it; with the folder if that is another checkout."""
-        here = PREFIX if Path.cwd().resolve().is_relative_to(self.top) else f"{self.top}@"
+        here = PREFIX if disk.resolved(Path.cwd()).is_relative_to(self.top) else f"{self.top}@"
         return f"{here}{self.ref}:{path}"
 
 
@@ -61,7 +64,7 @@ def is_ref(source: str) -> bool:
 def remotes(top: Path) -> list[str]:
     """The URLs of the remotes of a checkout, as its configuration has them. Runs no git; `includes` are not read."""
     try:
-        text = (_git_folder(top) / "config").read_text(errors="replace")
+        text = disk.read(_git_folder(top) / "config").decode(errors="replace")
     except OSError:
         return []
     found, inside = [], False
@@ -76,11 +79,11 @@ def remotes(top: Path) -> list[str]:
 def _git_folder(top: Path) -> Path:
     """`.git`, or for a worktree the folder of the checkout that it belongs to."""
     folder = top / ".git"
-    if folder.is_dir():
+    if disk.is_dir(folder):
         return folder
-    own = top / folder.read_text(errors="replace").strip().removeprefix("gitdir:").strip()
+    own = top / disk.read(folder).decode(errors="replace").strip().removeprefix("gitdir:").strip()
     common = own / "commondir"
-    return own / common.read_text(errors="replace").strip() if common.is_file() else own
+    return own / disk.read(common).decode(errors="replace").strip() if disk.is_file(common) else own
 
 
 def located(source: str, beside: str) -> tuple[Tree, str]:
@@ -89,10 +92,11 @@ def located(source: str, beside: str) -> tuple[Tree, str]:
     if not _REF.fullmatch(ref):
         raise CannotContinue(f"{source}: {ref!r} is not a valid branch, tag or commit; use git:REF or git:REF:FOLDER")
     folder = Path(beside or ".")
-    folder = folder if folder.is_dir() else folder.parent
+    folder = folder if disk.is_dir(folder) else folder.parent
     top = _asked(folder, "rev-parse", "--show-toplevel", source=source).decode().rstrip("\n")
     commit = _commit(top, ref, source)
-    own = posixpath.normpath(path) if colon and path else Path(beside or ".").resolve().relative_to(top).as_posix()
+    disk.note(COMMIT, f"{folder}\0{ref}", f"{top}\0{commit}")
+    own = posixpath.normpath(path) if colon and path else disk.resolved(Path(beside or ".")).relative_to(top).as_posix()
     if own.startswith(("../", "/")) or own == "..":
         raise CannotContinue(f"{source}: the path is outside of the checkout {top}")
     return Tree(top, ref, commit), own
@@ -112,7 +116,7 @@ def merge_base(ref: str, folder: str) -> Tree:
 
 def path_in(tree: Tree, path: str) -> str:
     """A path on disk as git names it."""
-    return Path(path).resolve().relative_to(tree.top).as_posix()
+    return disk.resolved(Path(path)).relative_to(tree.top).as_posix()
 
 
 def has(tree: Tree, path: str) -> bool:
@@ -130,14 +134,14 @@ def _present(tree: Tree, folder: str) -> Iterator[str]:
     """The files of a folder that are on disk and not ignored."""
     listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--full-name", "--", folder)
     for path in dict.fromkeys(_asked(Path(tree.top), *listing).decode(errors="surrogateescape").split("\0")):
-        if path and ((Path(tree.top) / path).is_file() or (Path(tree.top) / path).is_symlink()):
+        if path and (disk.is_file(file := Path(tree.top, path)) or disk.is_symlink(file)):
             yield path
 
 
 def _hashed(file: Path, before: Mapping[str, tuple[bool, str]]) -> tuple[bool, str]:
     """Whether a file is a symlink, and its object id. No filter of the checkout runs, unlike with `git diff`."""
-    link = file.is_symlink()
-    content = os.fsencode(file.readlink()) if link else file.read_bytes()
+    link = disk.is_symlink(file)
+    content = os.fsencode(file.readlink()) if link else disk.read(file)
     digest = hashlib.sha256 if any(len(oid) > SHA1_DIGITS for _, oid in before.values()) else hashlib.sha1
     return link, digest(b"blob %d\0" % len(content) + content).hexdigest()
 
@@ -175,6 +179,7 @@ def export(tree: Tree, into: Path) -> None:
 def on_disk(source: str, beside: str) -> Iterator[str]:
     """Write `git:REF` to a temporary folder; errors inside the block name the commit instead of that folder."""
     tree, own = located(source, beside)
+    disk.cannot_be_known()  # What is read then has another path each time.
     with tempfile.TemporaryDirectory(prefix="seatrial-", ignore_cleanup_errors=True) as folder:
         root = Path(folder).resolve()
         export(tree, root)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from seatrial.model.resource import Body
+from seatrial.sources import disk
 
 NAMES = ("Pulumi.yaml", "Pulumi.yml")
 
@@ -16,7 +17,7 @@ def is_program(path: str) -> bool:
 
 
 def project_file(folder: Path) -> Path | None:
-    return next((folder / name for name in NAMES if (folder / name).is_file()), None)
+    return next((folder / name for name in NAMES if disk.is_file(folder / name)), None)
 
 
 def is_recording(content: bytes) -> bool:

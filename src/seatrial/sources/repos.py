@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from seatrial.model.errors import CannotContinue
+from seatrial.sources import disk
 from seatrial.sources.files import project_of
 from seatrial.sources.git import remotes
 
@@ -40,14 +41,14 @@ def repos_of(flags: Iterable[str], beside: str = "") -> Repos:
         url, equals, path = flag.rpartition("=")
         if not equals or not url or not path:
             raise CannotContinue(f"--repo {flag}: needs URL=PATH, the local checkout of a repository")
-        if not Path(path).exists():
+        if not disk.exists(Path(path)):
             raise CannotContinue(f"--repo {flag}: no such file or folder: {path}")
         found[plain_url(url)] = path
     return Repos(found, _remotes_around(beside) if beside else {})
 
 
 def _remotes_around(path: str) -> dict[str, str]:
-    top = project_of(Path(path) if Path(path).is_dir() else Path(path).parent)
+    top = project_of(Path(path) if disk.is_dir(Path(path)) else Path(path).parent)
     here = os.path.relpath(top) if Path.cwd().is_relative_to(top) or top.is_relative_to(Path.cwd()) else str(top)
     return {plain_url(url): here for url in remotes(top)}
 
@@ -59,7 +60,7 @@ def charts_given(flags: Iterable[str]) -> dict[str, str]:
         name, _, path = flag.partition("=")
         if not name or not path:
             raise CannotContinue(f"--chart {flag}: needs NAME=PATH, the local copy of a chart")
-        if not Path(path).exists():
+        if not disk.exists(Path(path)):
             raise CannotContinue(f"--chart {flag}: no such file or folder: {path}")
         given[name] = path
     return given
@@ -76,8 +77,8 @@ def plain_url(url: str) -> str:
 def chart_in(root: Path, chart: str, version: str) -> Path:
     """A chart in a local Helm repository: a folder or an archive with its name."""
     for path in (root / chart, root / f"{chart}-{version}.tgz", root / f"{chart}-{version.removeprefix('v')}.tgz"):
-        if path.exists():
+        if disk.exists(path):
             return path
-    if root.is_file() or (root / "Chart.yaml").is_file():
+    if disk.is_file(root) or disk.is_file(root / "Chart.yaml"):
         return root
     raise CannotContinue(f"error fetching chart: failed to fetch chart: chart {chart} version {version} not found")

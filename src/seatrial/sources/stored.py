@@ -19,6 +19,7 @@ from seatrial.helm.history import SERVER_SIDE, History, Revision
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Place, annotations_of, dig, labels_of, listed, name_of
+from seatrial.sources import disk
 from seatrial.sources.files import read_text, shown
 from seatrial.sources.manifests.objects import Found, defined_scopes, objects_in, resources
 from seatrial.sources.records import BYTES_MAX, checked, is_record, record_in
@@ -40,7 +41,7 @@ _SOURCE = re.compile(r"^# Source: (\S+)", re.MULTILINE)
 def asked(path: str) -> tuple[str, int]:
     """The file and the revision of `FILE@REVISION`; 0 without a revision."""
     found = _ASKED.fullmatch(path)
-    if found is None or Path(path).exists():
+    if found is None or disk.exists(Path(path)):
         return path, 0
     return found[1], int(found[2])
 
@@ -51,7 +52,7 @@ def read_history(path: str, *, name: str = "", namespace: str = "", usual: str =
     `usual` is the default name of the release: that of its chart.
     """
     file, number = asked(path)
-    if Path(file).is_dir():
+    if disk.is_dir(Path(file)):
         raise CannotContinue(f"{shown(file)}: {_DOING}: this folder is not a chart; a stored release is a file")
     found = list(_revisions(read_text(file, _DOING), name, namespace, usual))
     chosen = _of_one_release(found, name, namespace, shown(file))

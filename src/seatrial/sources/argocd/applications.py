@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, dig, listed, name_of
+from seatrial.sources import disk
 from seatrial.sources.argocd.directories import Unreadable, read_directory
 from seatrial.sources.argocd.helm import HelmSource, helm_release
 from seatrial.sources.charts.values import merge_patch
@@ -87,7 +88,7 @@ def _overridden(asked: HelmSource, path: Path, root: Path) -> Body:
     source = asked.source
     for name in (".argocd-source.yaml", f".argocd-source-{asked.name}.yaml"):
         file = path / name
-        if file.is_file():
+        if disk.is_file(file):
             text = read_text(str(within(file, root)), "read what overrides the source of an Application")
             source = merge_patch(source, next((document.body for document in documents(text)), {}))
     kept: Body = {key: asked.source[key] for key in OWN_FIELDS if key in asked.source}
@@ -103,9 +104,9 @@ def _kind(source: Body, path: Path) -> str:
         raise CannotContinue(
             f"error getting explicit source type: multiple application sources defined: {','.join(said)}"
         )
-    if said and not path.is_file():
+    if said and not disk.is_file(path):
         return said[0]
-    if path.is_file() or (path / "Chart.yaml").is_file():
+    if disk.is_file(path) or disk.is_file(path / "Chart.yaml"):
         return "Helm"
     return "Kustomize" if kustomize.is_kustomization(path) else "Directory"
 
@@ -127,7 +128,7 @@ def _path_in(root: Path, source: Body) -> Path:
     path = root / asked
     if asked.startswith("/"):
         raise CannotContinue(f"{asked}: app path is absolute")
-    if not path.exists() or not path.resolve().is_relative_to(root.resolve()):
+    if not disk.exists(path) or not disk.resolved(path).is_relative_to(disk.resolved(root)):
         raise CannotContinue(f"{asked}: app path does not exist")
     return path
 

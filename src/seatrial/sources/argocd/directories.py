@@ -16,6 +16,7 @@ import yaml
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body
+from seatrial.sources import disk
 from seatrial.sources.files import read_text, shown, within
 from seatrial.sources.manifests.reading import EXTENSIONS, may_hold_objects, read_manifests
 from seatrial.sources.repos import SourceNotFound
@@ -33,13 +34,17 @@ class Unreadable(CannotContinue):
 
 def read_directory(path: Path, root: Path, directory: Body, name: str, namespace: str) -> Release:
     """Manifests of a folder, and of its subfolders with `recurse`."""
-    files = sorted(path.rglob("*") if directory.get("recurse") else path.iterdir())
+    files = sorted(disk.below(path) if directory.get("recurse") else disk.entries(path))
     jsonnet = next((file for file in files if file.suffix == ".jsonnet"), None)
     if jsonnet is not None and _is_included(jsonnet.relative_to(path).as_posix(), directory):
         raise SourceNotFound(f"{shown(str(jsonnet))}: Jsonnet is not evaluated")
     resources: list[Resource] = []
     for file in files:
-        if file.suffix in EXTENSIONS and file.is_file() and _is_included(file.relative_to(path).as_posix(), directory):
+        if (
+            file.suffix in EXTENSIONS
+            and disk.is_file(file)
+            and _is_included(file.relative_to(path).as_posix(), directory)
+        ):
             resources += _resources(within(file, root), name, namespace)
     return Release(name, namespace, shown(str(path)), tuple(resources))
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, listed
+from seatrial.sources import disk
 from seatrial.sources.charts.values import merged
 from seatrial.sources.files import read_text, within
 from seatrial.sources.repos import Repos, SourceNotFound
@@ -150,7 +151,7 @@ def _by_key(generator: Body, keys: list[Any], ground: Ground) -> dict[bytes, Bod
 
 def _directories(git: Body, patterns: list[Any], ground: Ground) -> Iterator[Body]:
     root = _checkout(git, ground)
-    folders = [p for p in _within(root) if p.is_dir() and not any(part.startswith(".") for part in _parts(p, root))]
+    folders = [p for p in _within(root) if disk.is_dir(p) and not any(part.startswith(".") for part in _parts(p, root))]
     for folder in folders:
         path = folder.relative_to(root).as_posix()
         taken = [p for p in patterns if _is_like(path, str(dig(p, "path") or ""))]
@@ -165,7 +166,7 @@ def _files(git: Body, patterns: list[Any], ground: Ground) -> Iterator[Body]:
     for file in _within(root):
         path = file.relative_to(root).as_posix()
         taken = [p for p in patterns if fnmatchcase(path, str(dig(p, "path") or ""))]
-        if not file.is_file() or not taken or any(p.get("exclude") for p in taken):
+        if not disk.is_file(file) or not taken or any(p.get("exclude") for p in taken):
             continue
         about = _path_parameters(git, file.parent.relative_to(root).as_posix(), file.name, ground)
         for entry in _objects(read_text(str(within(file, root)), "read the file of an ApplicationSet")):
@@ -193,7 +194,7 @@ def _checkout(git: Body, ground: Ground) -> Path:
 
 
 def _within(root: Path) -> list[Path]:
-    found = sorted(path for path in root.rglob("*") if ".git" not in _parts(path, root))
+    found = sorted(path for path in disk.below(root) if ".git" not in _parts(path, root))
     if len(found) > FILES_MAX:
         raise CannotContinue(f"{root}: more than {FILES_MAX} files and folders")
     return found

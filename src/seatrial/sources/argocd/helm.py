@@ -17,6 +17,7 @@ from seatrial.helm import hooks
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release
 from seatrial.model.resource import Body
+from seatrial.sources import disk
 from seatrial.sources.charts.chart import open_chart, without_schemas
 from seatrial.sources.charts.values import ValueFlags, merged, merged_values, values_in
 from seatrial.sources.files import OutsideOfInput, shown, within
@@ -103,7 +104,7 @@ def _value_files(helm: Body, path: Path, root: Path, asked: HelmSource) -> Itera
             if not found and not missing_is_well:
                 words = f'values file glob "{entry}" matched no files'
                 raise CannotContinue(f"error resolving helm value files: {words}")
-        elif file.is_file():
+        elif disk.is_file(file):
             found = [file]
         elif missing_is_well:
             found = []
@@ -135,8 +136,8 @@ def _is_pattern(file: Path) -> bool:
 def _matching(pattern: Path) -> list[Path]:
     first = next(index for index, part in enumerate(pattern.parts) if any(char in part for char in "*?["))
     base = Path(*pattern.parts[:first])
-    found = base.glob("/".join(pattern.parts[first:]))
-    return sorted(file for file in found if file.is_file())
+    found = disk.matching(base, "/".join(pattern.parts[first:]))
+    return sorted(file for file in found if disk.is_file(file))
 
 
 def _substituted(text: str, asked: HelmSource) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from seatrial.helm.sdk import Chart, HelmError
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.resource import Body
-from seatrial.sources import git
+from seatrial.sources import disk, git
 from seatrial.sources.charts.dependencies import CHART_FILE, VALUES_FILE, dependencies_of, described, gathered
 from seatrial.sources.charts.files import (
     CHART_BYTES_MAX,
@@ -172,7 +172,7 @@ def _replaced(chart: ChartFiles, texts: Mapping[str, str]) -> tuple[set[str], Ch
 
 def _files(path: str, beside: str) -> ChartFiles:
     if not git.is_ref(path):
-        return read_folder(path) if Path(path).is_dir() else _read_archive(path)
+        return read_folder(path) if disk.is_dir(Path(path)) else _read_archive(path)
     tree, folder = git.located(path, beside)
     files = read_commit(tree, folder)
     if not files.files:
@@ -219,7 +219,7 @@ def _cases(files: ChartFiles) -> dict[str, Text]:
     found = {path: content for path, content in files.files.items() if _CASE.fullmatch(path)}
     if files.folder and files.tree is None:
         project = project_of(Path(files.folder))
-        paths = [within(path, project) for path in Path(files.folder, "ci").glob("*-values.yaml")]
+        paths = [within(path, project) for path in disk.matching(Path(files.folder, "ci"), "*-values.yaml")]
         found = {f"ci/{path.name}": read_bytes(str(path), "read the values file") for path in paths}
     return {name: as_text(files.shown + name, found[name], "read the values file") for name in sorted(found)}
 

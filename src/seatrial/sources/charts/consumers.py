@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from seatrial.model.errors import CannotContinue
+from seatrial.sources import disk
 from seatrial.sources.charts.chart import ChartSource, opened, template_texts
 from seatrial.sources.charts.dependencies import dependencies_of, described
 from seatrial.sources.charts.files import ChartFiles, read_folder
@@ -22,7 +23,7 @@ _CALL = re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
 def consumers_of(library: ChartSource, folder: str) -> Iterator[str]:
     """The charts in a folder whose Chart.yaml lists the library as a dependency."""
     root = Path(folder)
-    if not root.is_dir():
+    if not disk.is_dir(root):
         raise CannotContinue(f"--consumers {folder}: no such folder")
     for path in charts_in(root):
         listed = (entry.get("name") for entry in dependencies_of(read_folder(str(path))))

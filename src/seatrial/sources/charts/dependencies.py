@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Place, listed
+from seatrial.sources import disk
 from seatrial.sources.charts.files import ChartFiles, read_commit, read_folder, with_file
 from seatrial.sources.charts.lacking import LackingChart, Switch, exact
 from seatrial.sources.charts.values import values_in
@@ -39,7 +40,7 @@ class CompleteChart(Struct, frozen=True):
 
 def gathered(chart: ChartFiles) -> CompleteChart:
     """The chart with missing dependencies removed from its list: Helm refuses to install a chart that lacks one."""
-    found = _with_neighbours(chart, (Path(chart.folder).resolve(),) if chart.folder else ())
+    found = _with_neighbours(chart, (disk.resolved(Path(chart.folder)),) if chart.folder else ())
     listing = dependency_list(found.chart)
     if listing is None:
         return found
@@ -101,7 +102,7 @@ def _with_neighbours(chart: ChartFiles, trail: tuple[Path, ...]) -> CompleteChar
             subcharts[f"{entry['name']}-{index}"] = neighbour
             present.add(str(entry["name"]))
     for entry_name, inner in subcharts.items():
-        found = _with_neighbours(inner, (*trail, Path(inner.folder).resolve()) if inner.folder else trail)
+        found = _with_neighbours(inner, (*trail, disk.resolved(Path(inner.folder))) if inner.folder else trail)
         missing += (_inside(chart, inner, lacking) for lacking in found.missing)
         subcharts[entry_name] = found.chart
     return CompleteChart(replace(chart, subcharts=subcharts), tuple(missing))
@@ -113,12 +114,12 @@ def _neighbour(chart: ChartFiles, entry: Body, index: int, trail: tuple[Path, ..
     if not chart.folder or not repository.startswith(_LOCAL):
         return None
     folder = shown(str(Path(chart.folder, repository.removeprefix(_LOCAL))))
-    if chart.tree is None and not Path(folder, CHART_FILE).is_file():
+    if chart.tree is None and not disk.is_file(Path(folder, CHART_FILE)):
         return None
     if chart.tree is None:
         named, remedy = f"{_place(chart, index)}: the dependency {entry.get('name')}", "copy it into charts/"
         within(Path(folder), *roots_of(Path(chart.folder)), named=named, remedy=remedy)
-    if Path(folder).resolve() in trail:
+    if disk.resolved(Path(folder)) in trail:
         raise CannotContinue(
             f"{_place(chart, index)}: the dependency {entry.get('name')} is a cycle: it leads back to {folder}"
         )

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.model.errors import CannotContinue
-from seatrial.sources import git
+from seatrial.sources import disk, git
 from seatrial.sources.charts import helmignore
 from seatrial.sources.files import as_text, instead_of, project_of, read_bytes, reason, shown, within
 
@@ -56,12 +56,12 @@ def read_folder(folder: str) -> ChartFiles:
     prefix = "" if shown(folder) == "." else shown(folder) + "/"
     ignore = root / helmignore.FILE
     project, named = project_of(root), prefix + helmignore.FILE
-    rules = read_bytes(str(within(ignore, project, named=named)), "read the rules") if ignore.is_file() else None
+    rules = read_bytes(str(within(ignore, project, named=named)), "read the rules") if disk.is_file(ignore) else None
     text = None if rules is None else as_text(named, rules, "read the rules")
     reading = _Reading(prefix, helmignore.rules(text), project)
     found: dict[str, bytes] = {}
     left = CHART_BYTES_MAX
-    for name, path in _walk(root, "", (root.resolve(),), reading):
+    for name, path in _walk(root, "", (disk.resolved(root),), reading):
         found[name] = _read(path, prefix + name)
         left -= len(found[name])
         if left < 0:
@@ -134,18 +134,18 @@ def _in_commit(chart: ChartFiles, tree: git.Tree) -> ChartFiles:
 
 def _walk(folder: Path, inside: str, above: tuple[Path, ...], reading: _Reading) -> Iterator[tuple[str, Path]]:
     """Every file that is not ignored, by its path in the chart. Follows symlinks as Helm does, inside the project."""
-    for path in sorted(folder.iterdir(), key=lambda path: path.name.encode(errors="surrogateescape")):
+    for path in sorted(disk.entries(folder), key=lambda path: path.name.encode(errors="surrogateescape")):
         name = inside + path.name
         named = reading.prefix + name
         mode = _about(path, named).st_mode
         if helmignore.ignored(reading.rules, name, folder=stat.S_ISDIR(mode)):
             continue
-        if path.is_symlink():
+        if disk.is_symlink(path):
             within(path, reading.project, named=named)
         if stat.S_ISDIR(mode):
-            if path.resolve() in above:
+            if disk.resolved(path) in above:
                 raise CannotContinue(f"{named}: the symlink points to a folder that contains it")
-            yield from _walk(path, name + "/", (*above, path.resolve()), reading)
+            yield from _walk(path, name + "/", (*above, disk.resolved(path)), reading)
         elif stat.S_ISREG(mode):
             yield name, path
         else:
@@ -154,7 +154,7 @@ def _walk(folder: Path, inside: str, above: tuple[Path, ...], reading: _Reading)
 
 def _about(path: Path, named: str) -> stat_result:
     try:
-        return path.stat()
+        return disk.about(path)
     except OSError as error:
         raise CannotContinue(f"{named}: read the chart: {reason(error)}") from None
 
@@ -164,7 +164,7 @@ def _read(path: Path, named: str) -> bytes:
         raise CannotContinue(f"{named}: read the chart: larger than the maximum file size {FILE_BYTES_MAX}")
     try:
         instead = instead_of(path)
-        return (path.read_bytes() if instead is None else instead).removeprefix(_BOM)
+        return (disk.read(path) if instead is None else instead).removeprefix(_BOM)
     except OSError as error:
         raise CannotContinue(f"{named}: read the chart: {reason(error)}") from None
 

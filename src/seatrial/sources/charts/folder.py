@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from seatrial.sources import git
+from seatrial.sources import disk, git
 from seatrial.sources.charts.dependencies import CHART_FILE, dependencies_of, described
 from seatrial.sources.charts.files import read_folder
 
@@ -26,7 +26,7 @@ def charts_in(folder: Path) -> list[Path]:
 def is_folder_of_charts(path: str) -> bool:
     """Whether a folder contains charts, and no Kubernetes objects beside them."""
     folder = Path(path)
-    if not folder.is_dir() or (folder / CHART_FILE).is_file():
+    if not disk.is_dir(folder) or disk.is_file(folder / CHART_FILE):
         return False
     charts = set(charts_in(folder))
     return bool(charts) and not any(map(_is_object, _yaml_files(folder, charts, DEPTH_MAX)))
@@ -60,7 +60,7 @@ def _dependencies(chart: Path) -> Iterator[str]:
 
 
 def _charts(folder: Path, depth: int) -> Iterator[Path]:
-    if (folder / CHART_FILE).is_file():
+    if disk.is_file(folder / CHART_FILE):
         yield folder
     elif depth:
         for entry in _folders(folder):
@@ -68,8 +68,8 @@ def _charts(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _yaml_files(folder: Path, charts: set[Path], depth: int) -> Iterator[Path]:
-    for entry in sorted(folder.iterdir()):
-        if entry.suffix in (".yaml", ".yml") and entry.is_file() and not entry.is_symlink():
+    for entry in sorted(disk.entries(folder)):
+        if entry.suffix in (".yaml", ".yml") and disk.is_file(entry) and not disk.is_symlink(entry):
             yield entry
     if depth:
         for entry in _folders(folder):
@@ -78,13 +78,12 @@ def _yaml_files(folder: Path, charts: set[Path], depth: int) -> Iterator[Path]:
 
 
 def _folders(folder: Path) -> Iterator[Path]:
-    for entry in folder.iterdir():
-        if entry.is_dir() and not entry.is_symlink() and not entry.name.startswith("."):
+    for entry in disk.entries(folder):
+        if disk.is_dir(entry) and not disk.is_symlink(entry) and not entry.name.startswith("."):
             yield entry
 
 
 def _is_object(file: Path) -> bool:
     if file.stem == "kustomization":
         return True
-    with file.open("rb") as opened:
-        return len({found[1] for found in _OBJECT.finditer(opened.read(HEAD_BYTES))}) > 1
+    return len({found[1] for found in _OBJECT.finditer(disk.read(file, HEAD_BYTES))}) > 1

@@ -19,6 +19,7 @@ from msgspec import Struct
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata, name_of, version_of
+from seatrial.sources import disk
 from seatrial.sources.charts.chart import ChartSource, open_chart
 from seatrial.sources.charts.rendering import render
 from seatrial.sources.charts.values import ValueFlags, merged, merged_values, values_in
@@ -75,7 +76,7 @@ class FluxSources(Struct, frozen=True):
 
 def read_folder(path: str, namespace: str = "default", *, release: str = "") -> Release:
     """The objects that Flux finds in a folder, or those in a file."""
-    if path == STDIN or not Path(path).is_dir():
+    if path == STDIN or not disk.is_dir(Path(path)):
         return read_manifests(path, namespace=namespace, release=release)
     skipped: list[str] = []
     found = tuple(tree(Path(path), release, namespace, skipped=skipped))
@@ -87,7 +88,7 @@ def read_folder(path: str, namespace: str = "default", *, release: str = "") -> 
 def is_path_of(kustomization: Body, folder: str) -> bool:
     """Whether a folder is the path of a Kustomization, judged by folder names."""
     path = str(dig(kustomization, "spec", "path") or "").removeprefix("./").strip("/")
-    return bool(path) and f"/{Path(folder).resolve().as_posix()}".endswith(f"/{path}")
+    return bool(path) and f"/{disk.resolved(Path(folder)).as_posix()}".endswith(f"/{path}")
 
 
 def build(kustomization: Body, known: FluxSources) -> BuiltPath:
@@ -96,7 +97,7 @@ def build(kustomization: Body, known: FluxSources) -> BuiltPath:
     root, folder = _folder(kustomization, known)
     values, sure = _variables(kustomization, known)
     home = str(metadata(kustomization).get("namespace") or "default")
-    key = msgspec.json.encode([name_of(kustomization), home, spec, values, str(root.resolve())], order="sorted")
+    key = msgspec.json.encode([name_of(kustomization), home, spec, values, str(disk.resolved(root))], order="sorted")
     built = known.shelf.built
     if key not in built:
         texts = _Substituted(values, sure=sure)
@@ -155,7 +156,7 @@ def values_of(release: Body, chart: ChartSource, known: FluxSources) -> tuple[Bo
     namespace = str(metadata(release).get("namespace") or "default")
     for file in listed(release, "spec", "chart", "spec", "valuesFiles"):
         path = within(Path(chart.path, str(file)), *roots_of(Path(chart.path)), named=f"valuesFiles: {file}")
-        if path.is_file():
+        if disk.is_file(path):
             values = merged(values, merged_values(ValueFlags(files=(str(path),))))
     for entry in listed(release, "spec", "valuesFrom"):
         body = known.find(entry, namespace)
@@ -277,13 +278,14 @@ def _within(known: FluxSources, url: str, path: str) -> tuple[Path, Path]:
     root = known.repos.find(url) if url else None
     if root is not None:
         found = root / relative
-        if not found.exists() or not found.resolve().is_relative_to(root.resolve()):
+        if not disk.exists(found) or not disk.resolved(found).is_relative_to(disk.resolved(root)):
             raise CannotContinue(f"kustomization path not found: stat {shown(str(found))}: no such file or directory")
         return root, found
-    start = Path(known.beside if Path(known.beside).is_dir() else Path(known.beside).parent).resolve()
+    beside = Path(known.beside)
+    start = disk.resolved(beside if disk.is_dir(beside) else beside.parent)
     for folder in _around(start):
         found = folder / relative
-        if found.is_dir() and found.resolve().is_relative_to(folder):
+        if disk.is_dir(found) and disk.resolved(found).is_relative_to(folder):
             return folder, Path(shown(_near(found)))
     if not url:
         raise SourceNotFound("source is not in the input. To rehearse it: add --repo URL=PATH of its repository")
@@ -293,7 +295,7 @@ def _within(known: FluxSources, url: str, path: str) -> tuple[Path, Path]:
 def _around(start: Path) -> Iterator[Path]:
     """Candidates for the root: parent folders up to the checkout or, without one, the current folder."""
     project = project_of(start)
-    top = project if project != start or (start / ".git").exists() else Path.cwd()
+    top = project if project != start or disk.exists(start / ".git") else Path.cwd()
     above = [folder for folder in (start, *start.parents) if folder.is_relative_to(top)] or [start]
     return reversed(above)
 
@@ -301,7 +303,7 @@ def _around(start: Path) -> Iterator[Path]:
 def _near(path: Path) -> str:
     """A path as the user would type it."""
     here = Path.cwd()
-    return str(path.resolve().relative_to(here)) if path.resolve().is_relative_to(here) else str(path)
+    return str(disk.resolved(path).relative_to(here)) if disk.resolved(path).is_relative_to(here) else str(path)
 
 
 def tree(
@@ -319,14 +321,14 @@ def tree(
     if kustomize.is_kustomization(folder):
         yield from kustomize.build(folder, name, namespace, texts).resources
         return
-    above = (*above, folder.resolve())
+    above = (*above, disk.resolved(folder))
     roots = roots_of(above[0])
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            if within(entry, *roots).resolve() in above:
+    for entry in sorted(disk.entries(folder), key=lambda entry: entry.name):
+        if disk.is_dir(entry):
+            if disk.resolved(within(entry, *roots)) in above:
                 raise CannotContinue(f"{shown(str(entry))}: the symlink points to a folder that contains it")
             yield from tree(entry, name, namespace, texts, skipped, above)
-        elif entry.suffix in EXTENSIONS and entry.is_file():
+        elif entry.suffix in EXTENSIONS and disk.is_file(entry):
             text = read_text(str(within(entry, *roots)), "read the manifests")
             if skipped is not None and not may_hold_objects(text):
                 skipped.append(text.path)

@@ -17,6 +17,7 @@ from seatrial.model.release import Release
 from seatrial.model.resource import Body, Place
 from seatrial.sandbox import confined
 from seatrial.sandbox.client import on_path
+from seatrial.sources import disk
 from seatrial.sources.files import read_text, roots_of, shown
 from seatrial.sources.manifests.kustomize_bases import FILES, refuse_foreign
 from seatrial.sources.manifests.objects import defined_scopes, objects_in, resources
@@ -47,11 +48,13 @@ class FolderCopies:
 def _left_out(folder: str, names: list[str]) -> list[str]:
     """Pipes and devices, which cannot be copied, and .git."""
     entries = {name: Path(folder, name) for name in names}
-    return [n for n, e in entries.items() if n == ".git" or not (e.is_symlink() or e.is_file() or e.is_dir())]
+    return [
+        n for n, e in entries.items() if n == ".git" or not (disk.is_symlink(e) or disk.is_file(e) or disk.is_dir(e))
+    ]
 
 
 def is_kustomization(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in FILES)
+    return any(disk.is_file(folder / name) for name in FILES)
 
 
 def build(
@@ -87,16 +90,16 @@ def build(
 
 def _edited(folder: Path, root: Path, edits: Callable[[Body], Body], copies: FolderCopies) -> str:
     """The output of a copy with an edited kustomization; the copy is restored afterwards."""
-    there = copies.of(root.resolve()) / folder.resolve().relative_to(root.resolve())
+    there = copies.of(disk.resolved(root)) / disk.resolved(folder).relative_to(disk.resolved(root))
     file = _file(there)
     body: Body = {"resources": _beneath(there)}
-    before = file.read_bytes() if file.is_file() else None
+    before = disk.read(file) if disk.is_file(file) else None
     if before is not None:
         text = read_text(str(file), "read the kustomization")
         body = next((document.body for document in documents(text) if document.body), {})
     file.write_bytes(msgspec.json.encode(edits(body)))
     try:
-        return _output(there, (copies.of(root.resolve()),), shown(str(folder)))
+        return _output(there, (copies.of(disk.resolved(root)),), shown(str(folder)))
     finally:
         if before is None:
             file.unlink()
@@ -106,16 +109,16 @@ def _edited(folder: Path, root: Path, edits: Callable[[Body], Body], copies: Fol
 
 def _file(folder: Path) -> Path:
     """The kustomization file of a folder, existing or not."""
-    return next((folder / name for name in FILES if (folder / name).is_file()), folder / FILES[0])
+    return next((folder / name for name in FILES if disk.is_file(folder / name)), folder / FILES[0])
 
 
 def _beneath(folder: Path, top: Path | None = None) -> list[str]:
     """The resources of a generated kustomization: all manifests below a folder, nested kustomizations as folders."""
     found: list[str] = []
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir() and not is_kustomization(entry):
+    for entry in sorted(disk.entries(folder), key=lambda entry: entry.name):
+        if disk.is_dir(entry) and not is_kustomization(entry):
             found += _beneath(entry, top or folder)
-        elif entry.is_dir() or entry.suffix in EXTENSIONS:
+        elif disk.is_dir(entry) or entry.suffix in EXTENSIONS:
             found.append(str(entry.relative_to(top or folder)))
     return found
 
@@ -123,10 +126,11 @@ def _beneath(folder: Path, top: Path | None = None) -> list[str]:
 def _output(folder: Path, roots: Iterable[Path], shown_as: str = "") -> str:
     """What the tool prints. It runs without a network where the kernel allows that."""
     named, roots = shown_as or shown(str(folder)), tuple(roots)
+    disk.cannot_be_known()
     refuse_foreign(folder, roots, named)
     for program, verb in BUILDERS:
         path = on_path(program)
-        if not path or any(Path(path).resolve().is_relative_to(root.resolve()) for root in roots):
+        if not path or any(disk.resolved(Path(path)).is_relative_to(disk.resolved(root)) for root in roots):
             continue  # Nothing of the project is run.
         done = _run([path, verb, str(folder.absolute())], roots)
         if done is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.model.errors import CannotContinue
+from seatrial.sources import disk
 from seatrial.sources.files import read_text, shown, within
 from seatrial.text.yamlfile import BrokenYaml, documents
 
@@ -30,12 +31,12 @@ def refuse_foreign(folder: Path, roots: Iterable[Path], named: str) -> None:
     roots, left, seen = tuple(roots), [folder], set[Path]()
     while left:
         here = left.pop()
-        if (real := here.resolve()) in seen:
+        if (real := disk.resolved(here)) in seen:
             continue
         seen.add(real)
         if len(seen) > FOLDERS_MAX:
             raise CannotContinue(f"{named}: {_DOING}: more than {FOLDERS_MAX} bases")
-        file = next((here / name for name in FILES if (here / name).is_file()), None)
+        file = next((here / name for name in FILES if disk.is_file(here / name)), None)
         if file is None:
             continue
         shown_as = f"{named}/{file.name}" if here == folder else shown(str(file))
@@ -45,7 +46,7 @@ def refuse_foreign(folder: Path, roots: Iterable[Path], named: str) -> None:
             if key not in (*BASES, *PLUGINS) or not _exists(here / entry):
                 continue  # kustomize itself keeps other files inside of the folder.
             path = within(here / entry, *roots, named=f"{shown_as}: {key}: {entry}")
-            if path.is_dir():
+            if disk.is_dir(path):
                 left.append(path)
             elif key in PLUGINS:
                 _refuse_remote(_body(path), shown(str(path)))
@@ -61,7 +62,7 @@ def _refuse_remote(body: Any, named: str) -> None:
 
 def _exists(path: Path) -> bool:
     try:
-        return path.exists()
+        return disk.exists(path)
     except (OSError, ValueError):  # Not a valid name.
         return False
 

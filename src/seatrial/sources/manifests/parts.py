@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from seatrial.sources import disk
 from seatrial.sources.files import shown
 from seatrial.sources.manifests import kustomize_bases
 
@@ -23,7 +24,7 @@ def part_of(path: str) -> str:
     where = Path(path)
     whole = WHOLES.get(where.name, "")
     beside = (name for name, other in WHOLES.items() if other == PROGRAM)
-    if where.suffix in LANGUAGES and any((where.parent / name).is_file() for name in beside):
+    if where.suffix in LANGUAGES and any(disk.is_file(where.parent / name) for name in beside):
         whole = PROGRAM
     folder = shown(str(where.parent))
     return f"{shown(path)}: this file is part of {whole}; pass its folder: {folder}" if whole else ""

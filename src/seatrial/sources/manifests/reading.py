@@ -10,6 +10,7 @@ from pathlib import Path
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release
 from seatrial.model.resource import Place, group_of
+from seatrial.sources import disk
 from seatrial.sources.files import STDIN, project_of, read_text, reason, shown, within
 from seatrial.sources.manifests import kustomize
 from seatrial.sources.manifests.objects import Found, defined_scopes, objects_in, resources
@@ -45,7 +46,7 @@ def read_manifests(
     if path != STDIN and kustomize.is_kustomization(Path(path)):
         return kustomize.build(Path(path), release, namespace)
     texts = [_text(name, instead or {}) for name in _files(path, recursive=recursive)]
-    skipped = [text.path for text in texts if path != STDIN and Path(path).is_dir() and not may_hold_objects(text)]
+    skipped = [text.path for text in texts if path != STDIN and disk.is_dir(Path(path)) and not may_hold_objects(text)]
     found = [one for text in texts if text.path not in skipped for one in _objects(text)]
     if not found:
         raise NothingToCheck(f"{shown(path)}: contains no Kubernetes object")
@@ -77,7 +78,7 @@ def kinds_in(path: str) -> set[tuple[str, str]]:
 
 def _files(path: str, *, recursive: bool) -> Iterator[str]:
     root = Path(path)
-    if not root.is_dir():
+    if not disk.is_dir(root):
         yield path
         return
     project = project_of(root)
@@ -89,13 +90,13 @@ def _files(path: str, *, recursive: bool) -> Iterator[str]:
 
 def _walk(folder: Path, *, recursive: bool) -> Iterator[Path]:
     try:
-        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+        entries = sorted(disk.entries(folder), key=lambda entry: entry.name)
     except OSError as error:
         raise CannotContinue(f"{shown(str(folder))}: {_DOING}: {reason(error)}") from None
     for entry in entries:
-        if entry.is_dir() and not entry.is_symlink():
+        if disk.is_dir(entry) and not disk.is_symlink(entry):
             yield from _walk(entry, recursive=True) if recursive else ()
-        elif entry.suffix in EXTENSIONS and entry.is_file():
+        elif entry.suffix in EXTENSIONS and disk.is_file(entry):
             yield entry
 
 

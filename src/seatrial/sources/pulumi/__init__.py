@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release
 from seatrial.model.resource import Body
-from seatrial.sources import git
+from seatrial.sources import disk, git
 from seatrial.sources.files import shown
 from seatrial.sources.pulumi import node, python, yamlprogram
 from seatrial.sources.pulumi.charts import Charts
@@ -53,6 +53,7 @@ def read_program(
 
     `git:REF` is the program at `beside` at that commit; `config` is added to the configuration of its stack.
     """
+    disk.cannot_be_known()
     found = Charts(Path(), dict(charts or {}), kube_version, api_versions)
     if not git.is_ref(path):
         return _read(path, found, config or {}, trust=trust)
