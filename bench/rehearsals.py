@@ -14,9 +14,10 @@ from seatrial.cli.terminal import progress_line
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
 from seatrial.helm import sdk as helmsdk
+from seatrial.model.options import CheckOptions
 from seatrial.model.timeline import SCHEDULES, Schedule
 from seatrial.plan.plan import Plan
-from seatrial.plan.plans import CheckOptions, plans
+from seatrial.plan.plans import plans
 from seatrial.play.rehearse import Heard, rehearse
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

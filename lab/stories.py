@@ -21,8 +21,9 @@ from lab.webhooks import IN_STORIES
 from seatrial.cli import main
 from seatrial.engines.act import HelmAct
 from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.options import CheckOptions
 from seatrial.plan.plan import Plan
-from seatrial.plan.plans import CheckOptions, plans
+from seatrial.plan.plans import plans
 
 FOLDER = ROOT / "tests" / "scenarios"
 OTHER_ENGINES = ("argocd-", "flux-", "kubectl-", "pulumi-")

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from seatrial.check import run
 from seatrial.fleet.folder import check_all
 from seatrial.model.finding import Finding
+from seatrial.model.options import CheckOptions as Options
 from seatrial.model.result import Result
 from seatrial.model.timeline import ORDINARY, Rehearsal, Schedule
-from seatrial.plan.plans import CheckOptions as Options
 
 __all__ = ["Finding", "Options", "Result", "check", "rehearse"]
 

@@ -30,6 +30,7 @@ from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard, worst_first
 from seatrial.model.fingerprint import fingerprint
 from seatrial.model.masking import mask_of
+from seatrial.model.options import CheckOptions
 from seatrial.model.release import Case
 from seatrial.model.repair import Repairs
 from seatrial.model.resource import Place
@@ -37,7 +38,7 @@ from seatrial.model.result import Difference, EngineAgreement, Played, Result
 from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
 from seatrial.phrases.alike import one_for_each_line
 from seatrial.plan.plan import Plan
-from seatrial.plan.plans import CheckOptions, plans, simulated_plans
+from seatrial.plan.plans import plans, simulated_plans
 from seatrial.play import stored
 from seatrial.play.other_version import other_version
 from seatrial.play.rehearse import Heard, rehearse

@@ -11,9 +11,10 @@ import msgspec
 import yaml
 
 from seatrial.helm.argocd_hooks import wave_of
+from seatrial.model.options import CheckOptions
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Operation, Rehearsal, StepResult
-from seatrial.plan.plans import CheckOptions, plans
+from seatrial.plan.plans import plans
 from seatrial.play.rehearse import rehearse
 
 CASES = Path(__file__).parent / "golden"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from seatrial.check import run_both
+from seatrial.model.options import CheckOptions
 from seatrial.model.timeline import SCHEDULES, Schedule
-from seatrial.plan.plans import CheckOptions
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, labels: {app: shop}}\ndata: {color: COLOR}\n"
 OTHER = "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: other, labels: {app: shop}}\n"

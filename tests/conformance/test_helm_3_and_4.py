@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from seatrial.engines.helm.other_version import with_client
 from seatrial.helm.binary import find
+from seatrial.model.options import CheckOptions
 from seatrial.model.timeline import Rehearsal, Schedule
 from seatrial.plan.plan import Plan
-from seatrial.plan.plans import CheckOptions, plans
+from seatrial.plan.plans import plans
 from seatrial.play.rehearse import rehearse
 
 CHART = "apiVersion: v2\nname: demo\nversion: 0.1.0\n"

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from seatrial.check import run
 from seatrial.helm.binary import find
+from seatrial.model.options import CheckOptions
 from seatrial.model.timeline import Rehearsal, Schedule
-from seatrial.plan.plans import CheckOptions
 from seatrial.sandbox.client import Binary
 
 CHART = "apiVersion: v2\nname: demo\nversion: 0.1.0\n"

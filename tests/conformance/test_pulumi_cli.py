@@ -18,8 +18,8 @@ from msgspec import Struct
 from seatrial.check import run
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
+from seatrial.model.options import CheckOptions
 from seatrial.model.timeline import Event
-from seatrial.plan.plans import CheckOptions
 
 TOOLS = ("pulumi", "pulumi-language-python", "pulumi-resource-kubernetes")
 PROJECT = "name: app\nruntime: python\n"

@@ -20,9 +20,9 @@ from seatrial.cli import main
 from seatrial.evidence.causes import overlaps
 from seatrial.evidence.compare.engine_differences import Seen
 from seatrial.model.finding import Finding, Rule
+from seatrial.model.options import CheckOptions
 from seatrial.model.result import Result
 from seatrial.model.timeline import SCHEDULES, Rehearsal
-from seatrial.plan.plans import CheckOptions
 from seatrial.report import concise, timeline
 from seatrial.report.page import Page
 from seatrial.rules import all_rules

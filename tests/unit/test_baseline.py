@@ -12,7 +12,7 @@ from seatrial.fleet.folder import check_all
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Finding
 from seatrial.model.limit import Limit, reaches
-from seatrial.plan.plans import CheckOptions
+from seatrial.model.options import CheckOptions
 
 KNOWN = replace(FINDING, fingerprint="a" * 16, certainty="likely", damage="outage")
 JOB = """\

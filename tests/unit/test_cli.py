@@ -19,8 +19,7 @@ from seatrial.cli import main
 from seatrial.cli.app import APP
 from seatrial.cli.flags import options
 from seatrial.model.errors import NothingToCheck
-from seatrial.plan.plans import CheckOptions
-from seatrial.sources.charts.values import ValueFlags
+from seatrial.model.options import CheckOptions, ValueFlags
 
 Capture = pytest.CaptureFixture[str]
 

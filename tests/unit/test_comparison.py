@@ -10,7 +10,7 @@ from gitcheckout import commit, git
 
 from seatrial.check import check
 from seatrial.model.errors import CannotContinue
-from seatrial.plan.plans import CheckOptions
+from seatrial.model.options import CheckOptions
 from seatrial.report.contract import schema
 from seatrial.report.json import render
 from seatrial.report.page import Page

@@ -10,7 +10,7 @@ import pytest
 from seatrial.accepted.policy import policy_of, with_configuration
 from seatrial.model.configuration import schema
 from seatrial.model.errors import CannotContinue
-from seatrial.plan.plans import CheckOptions
+from seatrial.model.options import CheckOptions
 from seatrial.sources.configuration import configuration_of
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "seatrial.schema.json"

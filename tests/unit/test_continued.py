@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from seatrial.check import check
+from seatrial.model.options import CheckOptions
 from seatrial.model.result import Result
-from seatrial.plan.plans import CheckOptions
 
 INVALID = """\
 apiVersion: v1

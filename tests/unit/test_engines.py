@@ -15,7 +15,7 @@ from seatrial.check import check
 from seatrial.cli import main
 from seatrial.engines.engine import load, names
 from seatrial.model.errors import CannotContinue
-from seatrial.plan.plans import CheckOptions
+from seatrial.model.options import CheckOptions
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src/seatrial"

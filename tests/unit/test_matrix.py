@@ -9,11 +9,11 @@ from chartfolder import CHART, config_map, write
 
 from seatrial.check import check
 from seatrial.model.errors import CannotContinue
+from seatrial.model.options import CheckOptions
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, Ref
 from seatrial.model.timeline import SCHEDULES
 from seatrial.plan.matrix import TRANSITIONS_MAX, Cell, Transition, cells, differences, transitions
-from seatrial.plan.plans import CheckOptions
 from seatrial.report import full, json
 from seatrial.report.page import Page
 

@@ -10,7 +10,7 @@ from chartfolder import CHART, config_map, write
 
 from seatrial.check import check
 from seatrial.model.errors import CannotContinue
-from seatrial.plan.plans import CheckOptions
+from seatrial.model.options import CheckOptions
 from seatrial.report import json
 from seatrial.report.page import Page
 from seatrial.sources.charts.chart import open_any_chart

@@ -36,6 +36,11 @@ def _read(chart: Path) -> Record:
     return record
 
 
+def _as_link(path: Path, target: Path) -> None:
+    path.rename(target)
+    path.symlink_to(target)
+
+
 def _is_unchanged(record: Record) -> bool:
     return unchanged(record.reads, {})
 
@@ -54,10 +59,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "it becomes a Pulumi program": lambda chart: (chart / "Pulumi.yaml").write_text("name: demo\n"),
     "the chart beside it changes": lambda chart: (chart.parent / "lib/templates/_l.tpl").write_text("{{/* */}}"),
     "it is no longer in a checkout": lambda chart: (chart.parent / ".git").rmdir(),
-    "a file becomes a link": lambda chart: (
-        (chart / "templates/a.yaml").rename(chart.parent / "a.yaml"),
-        (chart / "templates/a.yaml").symlink_to(chart.parent / "a.yaml"),
-    ),
+    "a file becomes a link": lambda chart: _as_link(chart / "templates/a.yaml", chart.parent / "a.yaml"),
 }
 
 

@@ -13,8 +13,8 @@ from chartfolder import CHART, config_map, write
 from seatrial.check import run
 from seatrial.helm.history import History, existing_objects
 from seatrial.model.errors import CannotContinue
+from seatrial.model.options import CheckOptions
 from seatrial.model.resource import Body
-from seatrial.plan.plans import CheckOptions
 from seatrial.sources.places import place_of
 from seatrial.sources.stored import read_history
 

@@ -11,8 +11,9 @@ from chartfolder import CHART, write
 
 from seatrial.helm import sdk as helmsdk
 from seatrial.model.errors import CannotContinue
+from seatrial.model.options import ValueFlags
 from seatrial.model.resource import Body
-from seatrial.sources.charts.values import ValueFlags, merged_values
+from seatrial.sources.charts.values import merged_values
 
 GIVEN = """\
 a: [1, {b: x, c: [1, 2]}, three]

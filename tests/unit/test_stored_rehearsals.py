@@ -14,10 +14,10 @@ from seatrial.check import check, check_stored, run_to_store
 from seatrial.cli import main
 from seatrial.model.finding import Finding
 from seatrial.model.masking import without_secrets
+from seatrial.model.options import CheckOptions
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import SCHEDULES, Event, Schedule
-from seatrial.plan.plans import CheckOptions
 from seatrial.play import stored
 from seatrial.report import FORMATS, full
 from seatrial.report.page import Page

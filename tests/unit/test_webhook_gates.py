@@ -8,7 +8,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from seatrial.check import check
-from seatrial.plan.plans import CheckOptions
+from seatrial.model.options import CheckOptions
 from seatrial.report.contract import schema
 from seatrial.report.json import render
 from seatrial.report.page import Page

@@ -14,7 +14,7 @@ from seatrial.model.acceptance import Suppression
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Finding
 from seatrial.model.limit import Limit
-from seatrial.plan.plans import CheckOptions
+from seatrial.model.options import CheckOptions
 from seatrial.rules import all_explained
 from seatrial.sources.configuration import NONE, Configured
 

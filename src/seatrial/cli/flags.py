@@ -14,7 +14,7 @@ from cyclopts import Group, Parameter
 from seatrial.model.errors import CannotContinue
 
 if TYPE_CHECKING:
-    from seatrial.plan.plans import CheckOptions
+    from seatrial.model.options import CheckOptions
 
 Color = Literal["auto", "always", "never"]
 
@@ -168,8 +168,7 @@ DEFAULT_OUTPUT = OutputFlags()
 
 def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
     """The flags as options of the library."""
-    from seatrial.plan.plans import CheckOptions
-    from seatrial.sources.charts.values import ValueFlags
+    from seatrial.model.options import CheckOptions, ValueFlags
 
     refuse_flags(verb, inputs)
     if not inputs:

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from seatrial.helm.history import History
 from seatrial.model.engine import EngineId
+from seatrial.model.options import ValueFlags
 from seatrial.model.release import Release
 from seatrial.model.resource import Body
 from seatrial.model.trial import Step
 from seatrial.sources import CHART, git, kind_of
-from seatrial.sources.charts.values import ValueFlags, merged, merged_values
+from seatrial.sources.charts.values import merged, merged_values
 from seatrial.sources.manifests.reading import read_manifests
 from seatrial.sources.opened import Opened
 from seatrial.sources.repos import Repos

@@ -12,8 +12,8 @@ from seatrial.check import check
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.finding import Finding, worst_first
 from seatrial.model.limit import Limit, reaches
+from seatrial.model.options import CheckOptions
 from seatrial.model.result import Result
-from seatrial.plan.plans import CheckOptions
 
 Progress = Callable[[str], None]
 

@@ -17,8 +17,8 @@ from seatrial.fleet.checked import Checked, Progress, checked, merged
 from seatrial.fleet.workers import workers
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.limit import Limit
+from seatrial.model.options import CheckOptions
 from seatrial.model.result import Result
-from seatrial.plan.plans import CheckOptions
 from seatrial.sources import MANIFESTS, kind_of
 from seatrial.sources.charts.folder import changed_charts, charts_in, is_folder_of_charts, is_library
 from seatrial.sources.files import reading_instead, shown

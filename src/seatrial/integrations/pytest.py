@@ -51,9 +51,9 @@ def _rehearse(
 
     from seatrial.api import Options, check
     from seatrial.cli import threshold
+    from seatrial.model.options import ValueFlags
     from seatrial.report import render
     from seatrial.report.page import Page
-    from seatrial.sources.charts.values import ValueFlags
 
     __tracebackhide__ = True
     limit = threshold.parse(fail_on)

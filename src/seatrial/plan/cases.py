@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from seatrial import sources
 from seatrial.engines.engine import Engine
+from seatrial.model.options import ValueFlags
 from seatrial.model.trial import Step, Trial
 from seatrial.sources import CHART, git
 from seatrial.sources.charts.conditions import generates_values
-from seatrial.sources.charts.values import ValueFlags
 from seatrial.sources.opened import Opened
 
 WAITING_STEPS = 2

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial import sources
@@ -19,9 +18,10 @@ from seatrial.helm.records import record_name
 from seatrial.kinds.core.crd import api_versions
 from seatrial.model.engine import EngineId, engine_id
 from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.options import CheckOptions
 from seatrial.model.release import Case, Release
 from seatrial.model.resource import name_of
-from seatrial.model.result import Fixing, Prerequisite
+from seatrial.model.result import Prerequisite
 from seatrial.model.trial import Step, Trial
 from seatrial.plan.cases import SAME_AGAIN, cases_of
 from seatrial.plan.chosen_steps import chosen
@@ -47,7 +47,6 @@ from seatrial.sources.charts.consumers import (
     with_library,
 )
 from seatrial.sources.charts.rendering import NotRendered
-from seatrial.sources.charts.values import ValueFlags
 from seatrial.sources.opened import Opened
 from seatrial.sources.repos import charts_given, repos_of
 from seatrial.sources.stored import asked, read_history
@@ -58,49 +57,6 @@ CONSUMERS_MAX = 30
 SKIPPED_MAX = 3
 RENDERINGS_MAX = 3
 """An assumed kind may enable a template, whose objects may need another kind."""
-
-
-class CheckOptions(Struct, frozen=True):
-    """The options of a check, under Helm's names where Helm has the option."""
-
-    inputs: tuple[str, ...]
-    old: str = ""
-    engines: tuple[str, ...] = ()
-    values: ValueFlags = ValueFlags()
-    release_name: str = ""
-    namespace: str = ""
-    kube_version: str = ""
-    api_versions: tuple[str, ...] = ()
-    include_crds: bool = False
-    assume: tuple[str, ...] = ()
-    assume_only: bool = False
-    """Whether nothing but what is given is in the cluster."""
-    absent: tuple[str, ...] = ()
-    """`Kind/namespace/name` or `Kind/name`: objects that are not in the cluster."""
-    matrix: tuple[str, ...] = ()
-    """`key=v1,v2`"""
-    repos: tuple[str, ...] = ()
-    """`URL=PATH`: local checkouts of repositories."""
-    consumers: str = ""
-    """The folder with the charts that use the input."""
-    steps: tuple[str, ...] = ()
-    """The steps of the default trial to rehearse, in the words of an engine; all if there are none."""
-    helm_binary: str = ""
-    """The helm binary to run instead of the SDK."""
-    kubectl_binary: str = ""
-    """The kubectl binary to run instead of the simulated one."""
-    charts: tuple[str, ...] = ()
-    """`NAME=PATH`: local copies of charts that Flux or a Pulumi program fetches."""
-    trust: bool = False
-    """Whether Pulumi programs run without a sandbox where the system has none."""
-    compare: str = ""
-    """The input to compare with."""
-    compare_engines: bool = False
-    """Whether real engines are compared with the simulated ones."""
-    instead: str = ""
-    """The input to deploy instead, under the name of the input."""
-    fixing: Fixing | None = None
-    """Which fixes are tried; none if it is None."""
 
 
 def plans(options: CheckOptions) -> Iterator[Plan]:

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from seatrial.helm import hooks
 from seatrial.model.errors import CannotContinue
+from seatrial.model.options import ValueFlags
 from seatrial.model.release import Release
 from seatrial.model.resource import Body
 from seatrial.sources import disk
 from seatrial.sources.charts.chart import open_chart, without_schemas
-from seatrial.sources.charts.values import ValueFlags, merged, merged_values, values_in
+from seatrial.sources.charts.values import merged, merged_values, values_in
 from seatrial.sources.files import OutsideOfInput, shown, within
 from seatrial.text.source import Text
 

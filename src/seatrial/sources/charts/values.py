@@ -11,10 +11,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from msgspec import Struct
-
 from seatrial.helm.sdk import HelmError, parse_set
 from seatrial.model.errors import CannotContinue
+from seatrial.model.options import ValueFlags
 from seatrial.model.resource import Body
 from seatrial.sources.files import as_text, read_bytes, read_text
 from seatrial.text.source import Text
@@ -23,17 +22,6 @@ from seatrial.text.yamlfile import documents
 _SPECIAL = re.compile(r"[\\.,=\[\]{}]")
 _KEPT = "\ue000"
 """Prefix of the placeholder for a value that an expression does not touch; also keeps an empty mapping or list."""
-
-
-class ValueFlags(Struct, frozen=True):
-    """The value flags of Helm as the user passed them."""
-
-    files: tuple[str, ...] = ()
-    set_json: tuple[str, ...] = ()
-    set: tuple[str, ...] = ()
-    set_string: tuple[str, ...] = ()
-    set_file: tuple[str, ...] = ()
-    set_literal: tuple[str, ...] = ()
 
 
 def merged_values(flags: ValueFlags) -> Body:

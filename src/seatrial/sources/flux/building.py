@@ -17,12 +17,13 @@ import msgspec
 from msgspec import Struct
 
 from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.options import ValueFlags
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata, name_of, version_of
 from seatrial.sources import disk
 from seatrial.sources.charts.chart import ChartSource, open_chart
 from seatrial.sources.charts.rendering import render
-from seatrial.sources.charts.values import ValueFlags, merged, merged_values, values_in
+from seatrial.sources.charts.values import merged, merged_values, values_in
 from seatrial.sources.fetching import get_chart, get_repo
 from seatrial.sources.files import STDIN, project_of, read_text, roots_of, shown, within
 from seatrial.sources.flux.envsubst import BadSubstitution, expand

@@ -1,0 +1,61 @@
+"""The options of a check, as the user gives them. Reads nothing."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from seatrial.model.result import Fixing
+
+
+class ValueFlags(Struct, frozen=True):
+    """The value flags of Helm as the user passed them."""
+
+    files: tuple[str, ...] = ()
+    set_json: tuple[str, ...] = ()
+    set: tuple[str, ...] = ()
+    set_string: tuple[str, ...] = ()
+    set_file: tuple[str, ...] = ()
+    set_literal: tuple[str, ...] = ()
+
+
+class CheckOptions(Struct, frozen=True):
+    """The options of a check, under Helm's names where Helm has the option."""
+
+    inputs: tuple[str, ...]
+    old: str = ""
+    engines: tuple[str, ...] = ()
+    values: ValueFlags = ValueFlags()
+    release_name: str = ""
+    namespace: str = ""
+    kube_version: str = ""
+    api_versions: tuple[str, ...] = ()
+    include_crds: bool = False
+    assume: tuple[str, ...] = ()
+    assume_only: bool = False
+    """Whether nothing but what is given is in the cluster."""
+    absent: tuple[str, ...] = ()
+    """`Kind/namespace/name` or `Kind/name`: objects that are not in the cluster."""
+    matrix: tuple[str, ...] = ()
+    """`key=v1,v2`"""
+    repos: tuple[str, ...] = ()
+    """`URL=PATH`: local checkouts of repositories."""
+    consumers: str = ""
+    """The folder with the charts that use the input."""
+    steps: tuple[str, ...] = ()
+    """The steps of the default trial to rehearse, in the words of an engine; all if there are none."""
+    helm_binary: str = ""
+    """The helm binary to run instead of the SDK."""
+    kubectl_binary: str = ""
+    """The kubectl binary to run instead of the simulated one."""
+    charts: tuple[str, ...] = ()
+    """`NAME=PATH`: local copies of charts that Flux or a Pulumi program fetches."""
+    trust: bool = False
+    """Whether Pulumi programs run without a sandbox where the system has none."""
+    compare: str = ""
+    """The input to compare with."""
+    compare_engines: bool = False
+    """Whether real engines are compared with the simulated ones."""
+    instead: str = ""
+    """The input to deploy instead, under the name of the input."""
+    fixing: Fixing | None = None
+    """Which fixes are tried; none if it is None."""
