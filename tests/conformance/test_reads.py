@@ -202,3 +202,19 @@ def test_paths(here: Here, given: tuple[str, str]) -> None:
     body: Body | None = {} if method in ("POST", "PUT", "PATCH") else None
     content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
     assert here.api.send(method, whole, body, content_type).code == PLACES[given]
+
+
+PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+def test_metadata_of_objects_without_the_rest(letters: Here) -> None:
+    found = letters.api.send("GET", letters.at("ConfigMap", "a"), accept=PARTIAL).body
+    assert (found["kind"], found["apiVersion"], found["metadata"]["name"]) == (
+        "PartialObjectMetadata",
+        "meta.k8s.io/v1",
+        "a",
+    )
+    listed = letters.api.send("GET", letters.at("ConfigMap"), accept=PARTIAL_LIST).body
+    assert (listed["kind"], listed["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
+    assert {tuple(sorted(item)) for item in listed["items"]} <= {("apiVersion", "kind", "metadata"), ("metadata",)}

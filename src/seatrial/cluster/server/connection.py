@@ -18,6 +18,7 @@ from seatrial.cluster.request import Request
 from seatrial.cluster.server import routes
 from seatrial.cluster.server.options import Query
 from seatrial.cluster.server.responses import HttpRequest, HttpResponse, reply_to
+from seatrial.cluster.tables.partial import as_partial, wants_partial
 from seatrial.cluster.verbs import rbac
 from seatrial.cluster.watch import Watch
 from seatrial.model.resource import Body, Ref
@@ -61,6 +62,8 @@ class Connection(asyncio.Protocol):
         self._dropped_bytes = 0
         self._is_complete = False
         """Whether a request ended in the last received data."""
+        self._partial = False
+        """Whether the open watch sends the metadata of objects only."""
         self._pipelined = False
         """Whether another request arrived while a watch was open on this connection."""
         self._begin()
@@ -194,6 +197,7 @@ class Connection(asyncio.Protocol):
         request = routes.to_request(http.method, http.path, query, http.content_type, http.body, http.actor)
         if request.verb != "watch":
             return False
+        self._partial = wants_partial(http.accept)
         self._stream(msgspec.structs.replace(request, user=http.user), query)
         return True
 
@@ -280,7 +284,8 @@ class Connection(asyncio.Protocol):
             return
         chunks = []
         while self.opened.events:
-            chunks.append(_chunk(self.opened.next_event()))
+            event = self.opened.next_event()
+            chunks.append(_chunk({**event, "object": as_partial(event["object"])} if self._partial else event))
         self.server.mark_activity()
         self._write(b"".join(chunks))
         if self.transport.get_write_buffer_size() > UNREAD_MAX:

@@ -12,6 +12,7 @@ from seatrial.cluster.request import Request
 from seatrial.cluster.server import routes
 from seatrial.cluster.server.options import Query
 from seatrial.cluster.tables import table
+from seatrial.cluster.tables.partial import as_partial, wants_partial
 from seatrial.kinds.access.authorizer import ADMIN, User
 from seatrial.model.resource import Body
 
@@ -62,11 +63,11 @@ def _response(cluster: Cluster, request: HttpRequest) -> HttpResponse:
     if not api_request.field_manager and api_request.patch_type != "apply":
         api_request = msgspec.structs.replace(api_request, field_manager=request.agent)
     reply = cluster.request(api_request)
-    wants_table = (
-        api_request.verb in ("get", "list") and table.wants_table(request.accept) and not api_request.subresource
-    )
-    if reply.code == 200 and wants_table:
-        return HttpResponse(200, msgspec.json.encode(_table(cluster, api_request, reply.body, query)), table.TABLE)
+    if reply.code == 200 and api_request.verb in ("get", "list") and not api_request.subresource:
+        if table.wants_table(request.accept):
+            return HttpResponse(200, msgspec.json.encode(_table(cluster, api_request, reply.body, query)), table.TABLE)
+        if wants_partial(request.accept):
+            return HttpResponse(200, msgspec.json.encode(as_partial(reply.body)))
     return HttpResponse(reply.code, msgspec.json.encode(reply.body), warnings=reply.warnings)
 
 

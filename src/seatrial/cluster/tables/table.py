@@ -9,6 +9,7 @@ import msgspec
 from seatrial.cluster.tables import access, network, nodes, pods, storage, workloads
 from seatrial.cluster.tables.age import since
 from seatrial.cluster.tables.column import AGE, CREATED, NAME, Cell, Column, Columns
+from seatrial.cluster.tables.partial import as_partial
 from seatrial.kinds.core.jsonpath import find
 from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
 from seatrial.model.resource import Body
@@ -113,5 +114,4 @@ def _row(columns: tuple[Column, ...], body: Body, now: str, include: str) -> Bod
             return {"cells": cells}
         case "Object":
             return {"cells": cells, "object": body}
-    partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": body.get("metadata") or {}}
-    return {"cells": cells, "object": partial}
+    return {"cells": cells, "object": as_partial(body)}

@@ -1,0 +1,48 @@
+"""The flags that name a real cluster, and the connection to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Group, Parameter
+
+from seatrial.cli.flags import flag
+from seatrial.model.errors import CannotContinue
+
+if TYPE_CHECKING:
+    from seatrial.live.client import Client
+
+LIVE = Group("Cluster (same flags as kubectl)", sort_key=2)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ClusterFlags:
+    """Which cluster is meant."""
+
+    context: Annotated[str, flag("--context", group=LIVE, value="NAME")] = ""
+    """Context of the kubeconfig (default: the current one)."""
+    kubeconfig: Annotated[str, flag("--kubeconfig", group=LIVE, value="FILE")] = ""
+    """Kubeconfig (default: KUBECONFIG, then ~/.kube/config, then the service account of the pod)."""
+    acts_as: Annotated[str, flag("--as", group=LIVE, value="USER")] = ""
+    """User to impersonate, such as the service account that deploys: system:serviceaccount:NAMESPACE:NAME."""
+
+
+CURRENT = ClusterFlags()
+
+
+def connect(flags: ClusterFlags, namespace: str = "") -> Client:
+    """A client of the cluster. No request is sent yet."""
+    from msgspec.structs import replace
+
+    from seatrial.live.kubeconfig import find_target
+
+    try:
+        from seatrial.live.client import Client
+    except ModuleNotFoundError as missing:
+        if missing.name != "urllib3":
+            raise
+        raise CannotContinue("reach a cluster: install seatrial with its extra: pip install 'seatrial[live]'") from None
+    target = find_target(kubeconfig=flags.kubeconfig, context=flags.context, namespace=namespace)
+    return Client(replace(target, acts_as=flags.acts_as or target.acts_as))
