@@ -20,7 +20,7 @@ STORIES = ROOT / "tests" / "scenarios"
 CONTENTS = {
     "": ("how-it-works", "certainty", "assumptions", "rules/index"),
     "Engines": ("helm-3-and-4", "argocd", "argocd-beliefs", "flux", "pulumi", "kubectl"),
-    "Use": ("ci", "configuration", "fixes", "explain", "trial-files", "scripts", "stored-rehearsals"),
+    "Use": ("ci", "configuration", "fixes", "generate", "explain", "trial-files", "scripts", "stored-rehearsals"),
     "About": ("fidelity", "security", "trophies", "adr/README"),
 }
 

@@ -7,6 +7,7 @@ from cyclopts import App
 from seatrial import __version__
 from seatrial.cli.check import check
 from seatrial.cli.explain import explain
+from seatrial.cli.generate import GENERATE
 from seatrial.cli.graph import graph
 from seatrial.cli.help import Help
 from seatrial.cli.run import run
@@ -40,6 +41,7 @@ APP.command(run, sort_key=2)
 APP.command(graph, sort_key=3)
 APP.command(serve, sort_key=4)
 APP.command(explain, sort_key=5)
+APP.command(GENERATE)
 APP.register_install_completion_command(
-    help="Install completion for bash, zsh or fish in your home directory.", sort_key=6
+    help="Install completion for bash, zsh or fish in your home directory.", sort_key=7
 )

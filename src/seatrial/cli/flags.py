@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import reduce
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
@@ -219,7 +220,8 @@ def refuse_flags(verb: str, inputs: Iterable[str]) -> None:
     from seatrial.cli.app import APP
 
     name = unknown.partition("=")[0]
-    known = [name for argument in APP[verb].assemble_argument_collection() for name in argument.names]
+    command = reduce(lambda app, word: app[word], verb.split(), APP)
+    known = [name for argument in command.assemble_argument_collection() for name in argument.names]
     close = get_close_matches(name, known, n=1)
     suggestion = f"; did you mean {close[0]}?" if close else f"; seatrial {verb} --help lists the flags"
     raise CannotContinue(f"unknown flag {name}{suggestion}")

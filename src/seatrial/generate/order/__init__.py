@@ -1,0 +1,43 @@
+"""Annotations that make an engine deploy in order, from the graph of a release; only where the engine does not."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from seatrial.engines.act import Reconcile, Sync
+from seatrial.generate.order import argocd, flux, helm, named
+from seatrial.generate.order.ordering import Ordering
+from seatrial.graph.linking import Graph, graph_of
+from seatrial.model.errors import CannotContinue
+from seatrial.plan.plan import Plan
+
+Target = Literal["helm", "argocd", "flux", "kapp", "cli-utils", "pulumi"]
+TARGETS: tuple[Target, ...] = get_args(Target)
+REHEARSED = ("argocd", "flux")
+"""Engines that group objects into applications of their own: they read the input. Others take it as it is."""
+
+
+def order(target: Target, plan: Plan) -> tuple[Ordering, Graph]:
+    """What to add for an engine, and the graph that it was inferred from."""
+    newest = {(release.namespace, release.name): release for release in plan.case.releases if release is not None}
+    releases = list(newest.values())
+    graph = graph_of(releases)
+    match target:
+        case "helm":
+            return helm.ordering(graph, frozenset(crd.ref for one in releases for crd in one.crds)), graph
+        case "argocd":
+            fleet = next((step.act.fleet for step in plan.steps if isinstance(step.act, Sync)), None)
+            return argocd.ordering(graph, fleet), graph
+        case "kapp":
+            return named.of_kapp(graph), graph
+        case "cli-utils":
+            return named.of_cli_utils(graph), graph
+        case "pulumi":
+            program = next((one.program for one in releases if one.program is not None), None)
+            found = named.of_cli_utils(graph, "Pulumi") if program is None else named.of_program(graph, program)
+            return found, graph
+        case "flux":
+            act = next((step.act for step in plan.steps if isinstance(step.act, Reconcile)), None)
+            if act is None:
+                raise CannotContinue("--for flux: the input contains nothing that Flux reconciles")
+            return flux.ordering(graph, act.fleet), graph
