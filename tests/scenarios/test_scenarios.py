@@ -15,7 +15,7 @@ from stable import Stable
 from story import Block, Ran, Scene, replayed, scenes, subjects
 
 import seatrial.check
-import seatrial.fleet
+import seatrial.fleet.checked
 from seatrial.cli import main
 from seatrial.evidence.causes import overlaps
 from seatrial.evidence.compare.engine_differences import Seen
@@ -127,7 +127,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     """Runs commands in an empty working directory."""
     monkeypatch.chdir(tmp_path)
     made = Stage(capsys)
-    monkeypatch.setattr(seatrial.fleet, "check", made.check)
+    monkeypatch.setattr(seatrial.fleet.checked, "check", made.check)
     monkeypatch.setattr(seatrial.check, "findings", made.findings)
     return made
 
