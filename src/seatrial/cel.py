@@ -11,15 +11,22 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct
 
+from seatrial.sandbox.service import Offer, Service
+
 if TYPE_CHECKING:
-    from cel_expr_python.cel import Env, FunctionDecl, Value
+    from cel_expr_python.cel import Env, FunctionDecl
     from cel_expr_python.cel import Expression as Program
 
 LENGTH_MAX = 4_000
 CALLS_MAX = {"optMap": 4, "optFlatMap": 4, "replace": 4, "join": 4, "format": 4, "map": 16}
 """Limits on functions whose results grow when chained. The library limits loops and depth."""
+SUMS_MAX = 8
+_GROWING = re.compile(r"\.(?:replace|join|format|map|optMap|optFlatMap)\(")
+_LOOPS = re.compile(r"\.(?:all|exists|exists_one|filter|map)\(")
+SECONDS_MAX = 5.0
 STRUCT = "google.protobuf.Struct"
 BEYOND = "more than is evaluated here"
 _OWN_LIMITS = ("Iteration budget exceeded", "recursion limit exceeded", "Exceeded max recursion depth")
@@ -49,6 +56,14 @@ class CelError(Struct, frozen=True):
     """The error of the evaluation, without the expression."""
 
 
+class _Found(Struct, frozen=True):
+    """What an expression evaluates to, if it is a boolean or a string."""
+
+    is_true: bool | None = None
+    text: str | None = None
+    fault: CelError | None = None
+
+
 def fault_of(text: str) -> CelError | None:
     """Why a text is not an expression, or not one that is evaluated here."""
     program = _program(text, ())
@@ -70,36 +85,57 @@ def fault_of_typed(text: str, variables: tuple[str, ...]) -> CelError | None:
 
 def text_of(text: str, data: Mapping[str, Any]) -> str | None:
     """The result of an expression if it is a string."""
-    program = _program(text, ())
-    if isinstance(program, CelError):
-        return None
-    try:
-        found = program.eval(data=data).value()
-    except RuntimeError:
-        return None
-    return found if isinstance(found, str) else None
+    return _found(text, data, ()).text
 
 
 def is_true(text: str, data: Mapping[str, Any], variables: tuple[str, ...] = ()) -> bool | CelError:
     """Whether an expression is true; a fault if it is neither true nor false."""
+    found = _found(text, data, variables)
+    if found.fault is not None:
+        return found.fault
+    return (
+        CelError(f"failed to evaluate CEL expression as boolean: '{text}'") if found.is_true is None else found.is_true
+    )
+
+
+def answer(request: dict[str, Any] | None) -> Any:
+    """What runs in a process of its own: an expression that may need any amount of memory."""
+    if request is None:
+        _environment(())
+        return {}
+    return msgspec.to_builtins(_evaluated(request["text"], request["data"], tuple(request["variables"])))
+
+
+def _found(text: str, data: Mapping[str, Any], variables: tuple[str, ...]) -> _Found:
+    if not _may_grow(text):
+        return _evaluated(text, data, variables)
+    line = _PROCESS.ask(msgspec.json.encode({"text": text, "data": data, "variables": variables}))
+    return _Found(fault=CelError(BEYOND, is_ours=True)) if line is None else msgspec.json.decode(line, type=_Found)
+
+
+@lru_cache(maxsize=1_000)
+def _may_grow(text: str) -> bool:
+    """Whether the result may be much larger than the data: `a + a` in nested loops doubles each time."""
+    sums = text.count("+")
+    return bool(_GROWING.search(text)) or sums > SUMS_MAX or (sums > 0 and len(_LOOPS.findall(text)) > 1)
+
+
+def _evaluated(text: str, data: Mapping[str, Any], variables: tuple[str, ...]) -> _Found:
+    from cel_expr_python.cel import Type
+
     program = _program(text, variables)
     if isinstance(program, CelError):
-        return program
+        return _Found(fault=program)
     try:
         value = program.eval(data=data)
     except RuntimeError as why:
-        return _failed(str(why), text)
-    return _result(value, text)
-
-
-def _result(value: Value, text: str) -> bool | CelError:
-    from cel_expr_python.cel import Type
-
+        return _Found(fault=_failed(str(why), text))
     if value.type() == Type.ERROR:
-        return _failed(str(value.value()), text)
-    if value.type() != Type.BOOL:
-        return CelError(f"failed to evaluate CEL expression as boolean: '{text}'")
-    return bool(value.value())
+        return _Found(fault=_failed(str(value.value()), text))
+    if value.type() == Type.BOOL:
+        return _Found(is_true=bool(value.value()))
+    found = value.value() if value.type() == Type.STRING else None
+    return _Found(text=found if isinstance(found, str) else None)
 
 
 def _failed(error: str, text: str) -> CelError:
@@ -152,3 +188,10 @@ def _set_function(name: str, does: Callable[[list[Any], list[Any]], bool]) -> Fu
 
     lists = [Type.List(Type.DYN), Type.List(Type.DYN)]
     return FunctionDecl(name, [Overload(name.replace(".", "_"), Type.BOOL, lists, impl=does)])
+
+
+def _offer() -> Offer:
+    return Offer("evaluate a CEL expression", __name__, "answer", SECONDS_MAX)
+
+
+_PROCESS = Service(_offer)

@@ -80,3 +80,17 @@ def test_nested_loops_are_stopped() -> None:
     many = f"[{', '.join('1' * 100)}]"
     text = f"{many}.all(a, {many}.all(b, {many}.all(c, a + b + c > 0)))"
     assert cel.is_true(text, {}) == cel.CelError(cel.BEYOND, is_ours=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[s].all(a, [a+a].all(b, [b+b].all(c, [c+c].all(d, [d+d].all(e, [e+e].all(f, [f+f].all(g, g+g != g)))))))",
+        "size(s.replace('a', s).replace('a', s)) > 0",
+        "[s, s, s, s, s, s].map(a, [s, s, s, s, s, s].map(b, a + b + a + b)) == []",
+    ],
+)
+def test_an_expression_that_needs_any_amount_of_memory_is_stopped(text: str) -> None:
+    found = cel.is_true(text, {"s": "a" * 3_000_000})
+    assert isinstance(found, cel.CelError) and found.is_ours
+    assert cel.is_true("s.replace('a', 'b') == 'b'", {"s": "a"}) is True

@@ -14,7 +14,7 @@ from seatrial.model.acceptance import Suppression
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Finding
 from seatrial.model.limit import Limit
-from seatrial.model.options import CheckOptions
+from seatrial.model.options import CheckOptions, Limits
 from seatrial.rules import all_explained
 from seatrial.sources.configuration import NONE, Configured
 
@@ -74,6 +74,9 @@ def with_configuration(options: CheckOptions, configured: Configured) -> CheckOp
         api_versions=options.api_versions or given.api_versions,
         assume=options.assume or assumed,
         absent=options.absent or given.absent,
+        limits=Limits(
+            options.limits.memory_mb or given.memory_limit_mb, options.limits.seconds or given.time_limit_seconds
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from cyclopts import Group, Parameter
 from seatrial.model.errors import CannotContinue
 
 if TYPE_CHECKING:
-    from seatrial.model.options import CheckOptions
+    from seatrial.model.options import CheckOptions, Limits
 
 Color = Literal["auto", "always", "never"]
 
@@ -89,6 +89,10 @@ class ReleaseFlags:
     """Local copy of a chart that Flux or a Pulumi program fetches. Repeatable."""
     trust: Annotated[bool, flag("--trust", group=REHEARSAL)] = False
     """Run the Pulumi program even if this system has no sandbox for it, or if it brings its own interpreter."""
+    memory_limit: Annotated[int, flag("--memory-limit", group=REHEARSAL, value="MB")] = 0
+    """How much memory rendering a chart may take before the check ends with exit code 2 (default: 1024)."""
+    time_limit: Annotated[float, flag("--time-limit", group=REHEARSAL, value="SECONDS")] = 0
+    """How long rendering a chart may take (default: 60)."""
     consumers: Annotated[str, flag("--consumers", group=REHEARSAL, value="DIR")] = ""
     """Treat the input as a library chart: check the charts in DIR that depend on it, upgraded from its --from
     version."""
@@ -204,7 +208,18 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
         repos=release.repo,
         charts=release.chart,
         trust=release.trust,
+        limits=_limits(release),
     )
+
+
+def _limits(release: ReleaseFlags) -> Limits:
+    """0 is the default, or what seatrial.yaml says."""
+    from seatrial.model.options import Limits
+
+    for name, value in (("--memory-limit", release.memory_limit), ("--time-limit", release.time_limit)):
+        if not 0 <= value < float("inf"):
+            raise CannotContinue(f"{name} {value:g}: must be larger than 0")
+    return Limits(release.memory_limit, release.time_limit)
 
 
 def _helm_namespace() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
 
@@ -87,4 +88,19 @@ def _checked(tasks: list[CheckOptions], progress: Progress, new_from: Limit | No
         running: list[Future[Checked]] = [pool.submit(checked, task, new_from) for task in tasks]
         for number, (task, future) in enumerate(zip(tasks, running, strict=True), 1):
             progress(f"{number} of {len(tasks)}: {task.inputs[0]}")
-            yield future.result()
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                yield _alone(task, new_from)
+
+
+def _alone(task: CheckOptions, new_from: Limit | None) -> Checked:
+    """A chart that ended its process, or that shared a pool with one."""
+    with workers(1) as pool:
+        try:
+            return pool.submit(checked, task, new_from).result()
+        except BrokenProcessPool:
+            name = task.inputs[0]
+            return Checked(
+                name, error=f"{name}: ended its process: too much memory or time; check it alone to see more"
+            )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
+from types import FrameType
 
+INTERRUPTED = 130
 SECONDS_TO_END = 5
 """For an interrupted worker to remove its temporary files."""
 
@@ -44,4 +48,12 @@ def _end(workers: Sequence[BaseProcess]) -> None:
 def _leave_signals_to_the_parent() -> None:
     """In a worker: Ctrl-C reaches the parent, which ends its workers with SIGTERM; their check is interrupted then."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """As Ctrl-C. Whatever the worker does then, it ends: it may wait for a parent that reads no results any more."""
+    last = threading.Timer(SECONDS_TO_END, os._exit, [INTERRUPTED])
+    last.daemon = True
+    last.start()
+    signal.default_int_handler(number, frame)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
 from functools import lru_cache
@@ -19,6 +17,7 @@ from pathlib import Path
 
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
+from seatrial.sandbox import folders
 from seatrial.sandbox.client import HOME, STDERR, Binary, answer, end, environment, located, write_kubeconfig
 
 OLDEST = 3
@@ -64,9 +63,9 @@ class Process:
         chart: bytes = b"",
         values: Body | None = None,
     ) -> None:
-        self._folder = tempfile.mkdtemp(prefix="seatrial-")
+        self._folder = folders.made()
         with ExitStack() as cleanup:
-            cleanup.callback(shutil.rmtree, self._folder, ignore_errors=True)
+            cleanup.callback(folders.remove, self._folder)
             self._write(kubeconfig, chart, values)
             with Path(self._folder, STDERR).open("wb") as output:
                 self._process = subprocess.Popen(

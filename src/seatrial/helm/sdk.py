@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from helm_python import Chart, Config, HelmCancelledError, HelmContext, HelmErro
 from helm_python import _native as native
 
 from seatrial.model.resource import Body
+from seatrial.sandbox import folders
 
 __all__ = ["Chart", "Config", "HelmCancelledError", "HelmContext", "HelmError"]
 
@@ -39,9 +39,9 @@ def connection(kubeconfig: Callable[[str, str], str], namespace: str) -> Iterato
     the name of the cache folder contains the whole address, and `..` in its path leads out of any folder. So
     `kubeconfig`, which takes the namespace and a path, gives the server a URL below a path that ends in our folder.
     """
-    default = tempfile.gettempdir()
+    default = folders.parent()
     parent = default if SAFE_PATH.fullmatch(default) else "/tmp"
-    with tempfile.TemporaryDirectory(prefix="seatrial_", dir=parent, ignore_cleanup_errors=True) as folder:
+    with folders.temporary("seatrial_", parent) as folder:
         file = Path(folder, "kubeconfig")
         file.write_text(kubeconfig(namespace, f"{UPWARDS}{folder}"))
         yield Config(kubeconfig_path=file, namespace=namespace)

@@ -41,6 +41,10 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     absent: Annotated[tuple[str, ...], Meta(description="As --absent: `Kind/namespace/name`.")] = ()
     select: Annotated[Rules, Meta(description="As --select: report only these rules.")] = ()
     ignore: Annotated[Rules, Meta(description="As --ignore: do not report these rules.")] = ()
+    memory_limit_mb: Annotated[
+        int, Meta(ge=0, le=8192, description="As --memory-limit, up to 8192: the file comes with the input.")
+    ] = 0
+    time_limit_seconds: Annotated[float, Meta(ge=0, le=600, description="As --time-limit, up to 600.")] = 0
     accept: Annotated[tuple[Accept, ...], Meta(description="Findings that are accepted, with the reason.")] = ()
 
 

@@ -18,6 +18,14 @@ class ValueFlags(Struct, frozen=True):
     set_literal: tuple[str, ...] = ()
 
 
+class Limits(Struct, frozen=True):
+    """How much one rendering may take; 0 is the default."""
+
+    memory_mb: int = 0
+    """How much the process may grow."""
+    seconds: float = 0.0
+
+
 class CheckOptions(Struct, frozen=True):
     """The options of a check, under Helm's names where Helm has the option."""
 
@@ -57,5 +65,7 @@ class CheckOptions(Struct, frozen=True):
     """Whether real engines are compared with the simulated ones."""
     instead: str = ""
     """The input to deploy instead, under the name of the input."""
+    limits: Limits = Limits()
+    """How much memory and time one rendering may take."""
     fixing: Fixing | None = None
     """Which fixes are tried; none if it is None."""

@@ -38,6 +38,7 @@ from seatrial.plan.prerequisites.combined import (
 from seatrial.plan.real_engines import BINARIES, simulated_engine, with_binary
 from seatrial.plan.renderings import between_acts, between_steps, both_acts, consumer_of
 from seatrial.plan.steps import created_by_engine, planned_steps, usual_engine
+from seatrial.sandbox.watchdog import limit_to
 from seatrial.sources import CHART, MANIFESTS, PROGRAM, TRIAL, InputKind, git
 from seatrial.sources.charts.chart import open_any_chart
 from seatrial.sources.charts.consumers import (
@@ -61,6 +62,7 @@ RENDERINGS_MAX = 3
 
 def plans(options: CheckOptions) -> Iterator[Plan]:
     """Every case of every input, for every engine."""
+    limit_to(options.limits)
     repos_of(options.repos)
     for path in options.inputs:
         kind = sources.kind_of(path)

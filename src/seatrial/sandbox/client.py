@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
@@ -19,7 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from seatrial.model.errors import CannotContinue
-from seatrial.sandbox import Door, confined
+from seatrial.sandbox import Door, confined, folders
 
 ANSWER_SECONDS = 20
 """Time limit for printing its version."""
@@ -56,7 +55,7 @@ def on_path(name: str) -> str:
 
 def answer(found: str, path: str, arguments: Iterable[str], *, flag: str, name: str) -> str:
     """The beginning of what it prints. The process and its children are killed."""
-    with tempfile.TemporaryDirectory(prefix="seatrial-") as folder:
+    with folders.temporary() as folder:
         Path(folder, HOME).mkdir()
         try:
             process = subprocess.Popen(
@@ -121,9 +120,9 @@ class Client:
         reads: Iterable[str] = (),
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        self._folder = os.path.realpath(tempfile.mkdtemp(prefix="seatrial-"))
+        self._folder = os.path.realpath(folders.made())
         with ExitStack() as cleanup:
-            cleanup.callback(shutil.rmtree, self._folder, ignore_errors=True)
+            cleanup.callback(folders.remove, self._folder)
             self._file(HOME).mkdir()
             write_kubeconfig(self._folder, kubeconfig)
             self._file(STDIN).write_text(stdin)

@@ -10,7 +10,6 @@ import os
 import posixpath
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.sandbox import folders
 from seatrial.sources import disk
 from seatrial.sources.files import shown
 
@@ -180,7 +180,7 @@ def on_disk(source: str, beside: str) -> Iterator[str]:
     """Write `git:REF` to a temporary folder; errors inside the block name the commit instead of that folder."""
     tree, own = located(source, beside)
     disk.cannot_be_known()  # What is read then has another path each time.
-    with tempfile.TemporaryDirectory(prefix="seatrial-", ignore_cleanup_errors=True) as folder:
+    with folders.temporary() as folder:
         root = Path(folder).resolve()
         export(tree, root)
         (root / ".git").touch()  # Marks the project root, the limit for symlinks.

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any
 
 from seatrial.cluster.validation.causes import duplicate, invalid, required, shown, unsupported
 from seatrial.cluster.validation.structural import EMBEDDED
 from seatrial.model.resource import Body
+from seatrial.text import regex
 
 INT_OR_STRING = "x-kubernetes-int-or-string"
 CEL = "x-kubernetes-validations"
@@ -138,22 +138,8 @@ def _text(value: str, node: Body, path: str) -> Iterator[str]:
         yield f"{path}: Too long: may not be more than {most} bytes"
     elif (least := node.get("minLength")) is not None and len(value) < least:
         yield invalid(path, value, f"{path} in body should be at least {least} chars long")
-    elif (pattern := node.get("pattern")) and not _matches(pattern, value):
+    elif (pattern := node.get("pattern")) and regex.is_found(str(pattern), value) is False:
         yield invalid(path, value, f"{path} in body should match '{pattern}'")
-
-
-@lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """None if Go's dialect has something that Python's does not. Such a pattern matches everything."""
-    try:
-        return re.compile(pattern)
-    except re.error:
-        return None
-
-
-def _matches(pattern: str, value: str) -> bool:
-    compiled = _compiled(pattern)
-    return compiled is None or compiled.search(value) is not None
 
 
 def _number(value: float, node: Body, path: str) -> Iterator[str]:

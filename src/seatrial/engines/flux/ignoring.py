@@ -5,12 +5,12 @@ Upstream: `ssa/jsondiff` of fluxcd/pkg, and the drift rules of `ApplyAll` in `ss
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from seatrial.engines.flux.objects import Ignored
 from seatrial.engines.script import Target
 from seatrial.model.resource import Body, annotations_of, labels_of
+from seatrial.text import regex
 
 
 def paths(target: Target, ignored: tuple[Ignored, ...]) -> tuple[str, ...]:
@@ -29,10 +29,7 @@ def as_live(sent: Body, live: Body, pointers: tuple[str, ...]) -> Body:
 
 
 def _is_like(pattern: str, real: str) -> bool:
-    try:
-        return re.fullmatch(pattern or ".*", real) is not None
-    except re.error:
-        return False
+    return bool(regex.is_whole(pattern or ".*", real))
 
 
 def _is_selected(body: Body, rule: Ignored) -> bool:

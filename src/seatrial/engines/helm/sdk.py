@@ -24,6 +24,7 @@ from seatrial.readiness.kstatus import (
     is_ready_with_jobs,
     is_ready_without_wait,
 )
+from seatrial.sandbox.watchdog import limited
 from seatrial.text.durations import seconds_in
 
 NAME = "helm"
@@ -33,6 +34,8 @@ MAJOR = int(VERSION.partition(".")[0])
 TIMEOUT = "5m0s"
 """Helm's own default of --timeout. A hang never takes so long here: it is a fixpoint."""
 TIMEOUT_SECONDS = 300
+STEP_TIMES = 10
+"""How often the time limit of one rendering a whole step may take."""
 PATIENCE_SECONDS = 0.02
 FAREWELL_SECONDS = 5.0
 """How long a cancelled Helm may take to stop."""
@@ -82,7 +85,8 @@ WITHOUT_CONTEXT = ("rollback", "uninstall", "test")
 
 def run(act: HelmAct, api: Api) -> Ended:
     """Run one act of the real Helm against `api`; a hang is ended as soon as it is certain."""
-    with helmsdk.connection(api.kubeconfig, act.namespace) as config:
+    renders = f"helm {act.action} of {act.release}: render the chart"
+    with helmsdk.connection(api.kubeconfig, act.namespace) as config, limited(renders, times=STEP_TIMES):
         return _acted(act, api, config)
 
 

@@ -12,6 +12,7 @@ from seatrial.kinds.scripts.conditions import INTEGER, fault_of, judged
 from seatrial.kinds.scripts.expansion import UNKNOWN, errexit
 from seatrial.kinds.scripts.process import Undecided
 from seatrial.kinds.scripts.run_state import RunState
+from seatrial.text import regex
 
 Printer = Callable[[tuple[str, ...], str, RunState], tuple[int | None, str]]
 """Its code and what it prints, by its words and what is fed to it."""
@@ -162,11 +163,10 @@ def _grep(words: tuple[str, ...], stdin: str, state: RunState) -> tuple[int | No
         return None, UNKNOWN
     pattern = re.escape(rest[0]) if "F" in flags else rest[0]
     pattern = rf"\b(?:{pattern})\b" if "w" in flags else rf"^(?:{pattern})$" if "x" in flags else pattern
-    try:
-        test = re.compile(pattern, re.I if "i" in flags else 0)
-    except re.error:
+    lines = {line: regex.is_found(pattern, line, ignore_case="i" in flags) for line in ("", *stdin.splitlines())}
+    if lines[""] is None:
         return None, UNKNOWN
-    found = [line for line in stdin.splitlines() if bool(test.search(line)) != ("v" in flags)]
+    found = [line for line in stdin.splitlines() if lines[line] != ("v" in flags)]
     text = f"{len(found)}\n" if "c" in flags else "".join(f"{line}\n" for line in found)
     return int(not found), "" if "q" in flags else text
 

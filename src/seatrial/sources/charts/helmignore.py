@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from seatrial.model.errors import CannotContinue
+from seatrial.text import regex
 from seatrial.text.source import Text
 
 FILE = ".helmignore"
@@ -21,7 +22,7 @@ _PART = re.compile(
 
 
 class IgnoreRule(Struct, frozen=True):
-    pattern: re.Pattern[str]
+    pattern: str
     whole_path: bool
     """Whether the pattern matches the path from the chart's root, or the last part of any path."""
     only_folders: bool
@@ -40,7 +41,7 @@ def ignored(rules: Iterable[IgnoreRule], path: str, *, folder: bool) -> bool:
     """Whether Helm ignores this path. As in Helm, a negated rule ignores every path that it does not match."""
     for rule in rules:
         applies = folder or not rule.only_folders
-        matches = bool(rule.pattern.fullmatch(path if rule.whole_path else path.rpartition("/")[2]))
+        matches = bool(regex.is_whole(rule.pattern, path if rule.whole_path else path.rpartition("/")[2]))
         if (not applies or not matches) if rule.negated else (applies and matches):
             return True
     return False
@@ -54,7 +55,7 @@ def _rule(line: str, place: str) -> IgnoreRule | None:
     glob = line.removeprefix("!")
     only_folders = glob.endswith("/")
     glob = glob.removesuffix("/")
-    pattern = re.compile(_regex(glob.removeprefix("/"), place), re.DOTALL)
+    pattern = _regex(glob.removeprefix("/"), place)
     return IgnoreRule(pattern, "/" in glob, only_folders, line.startswith("!"))
 
 

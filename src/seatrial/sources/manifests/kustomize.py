@@ -8,14 +8,13 @@ import subprocess
 import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
 
 import msgspec
 
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, Place
-from seatrial.sandbox import confined
+from seatrial.sandbox import confined, folders
 from seatrial.sandbox.client import on_path
 from seatrial.sources import disk
 from seatrial.sources.files import read_text, roots_of, shown
@@ -37,8 +36,8 @@ class FolderCopies:
 
     def of(self, folder: Path) -> Path:
         if folder not in self._found:
-            home = mkdtemp(prefix="seatrial-")
-            weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
+            home = folders.made()
+            weakref.finalize(self, folders.remove, home)
             copy = Path(home, "root")
             shutil.copytree(folder, copy, ignore=_left_out, symlinks=True)
             self._found[folder] = copy
@@ -144,7 +143,7 @@ def _output(folder: Path, roots: Iterable[Path], shown_as: str = "") -> str:
 
 
 def _run(command: list[str], roots: Iterable[Path]) -> subprocess.CompletedProcess[bytes] | None:
-    with TemporaryDirectory(prefix="seatrial-") as home:
+    with folders.temporary() as home:
         offline = {"PATH": "/usr/bin:/bin", "HOME": home, "LC_ALL": "C"}
         sandboxed = confined(command, home=os.path.realpath(home), seen=(Path(command[0]).parent, *roots))
         try:

@@ -6,7 +6,6 @@ Installed packages are not in a commit: those of the working tree are used, exce
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.program import Registration
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Place
+from seatrial.sandbox import folders
 from seatrial.sources import git
 from seatrial.sources.places import origin, place_of
 from seatrial.sources.pulumi.packages import PACKAGES, home_of, packages_in
@@ -58,7 +58,7 @@ class Checkout(Struct, frozen=True):
 def checked_out(source: str, beside: str) -> Iterator[Checkout]:
     """Write `git:REF` to a temporary folder; errors inside the block name the commit instead of that folder."""
     tree, own = git.located(source, beside)
-    with tempfile.TemporaryDirectory(prefix="seatrial-", ignore_cleanup_errors=True) as folder:
+    with folders.temporary() as folder:
         root = Path(folder).resolve()
         git.export(tree, root)
         (root / ".git").touch()  # Marks the project root, the limit for symlinks.

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +18,7 @@ from typing import IO, Any
 from msgspec import Struct
 
 from seatrial.model.resource import Body
-from seatrial.sandbox import REFUSED, confined
+from seatrial.sandbox import REFUSED, confined, folders
 from seatrial.sources.pulumi.messages import FINAL_MESSAGES, understood
 
 RECORDERS = Path(__file__).parent
@@ -122,11 +120,8 @@ def _say(writes: IO[str], message: Body) -> None:
 
 @contextmanager
 def _home() -> Iterator[str]:
-    folder = os.path.realpath(tempfile.mkdtemp(prefix="seatrial-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with folders.temporary() as folder:
+        yield os.path.realpath(folder)
 
 
 @contextmanager
