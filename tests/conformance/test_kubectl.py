@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.server.guard import Guard
 from seatrial.cluster.server.http import ApiServer
 
 WEB = """
@@ -41,7 +42,7 @@ class Kubectl:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with ApiServer(Cluster(explains=True)) as server:
+    with ApiServer(Cluster(explains=True), guard=Guard("secret")) as server:
         file = tmp_path_factory.mktemp("kubectl") / "kubeconfig"
         file.write_text(server.kubeconfig())
         yield file

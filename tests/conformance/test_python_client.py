@@ -16,6 +16,7 @@ from lightkube.resources.core_v1 import ConfigMap, Pod
 from lightkube.types import CascadeType, PatchType
 
 from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.server.guard import Guard
 from seatrial.cluster.server.http import ApiServer
 
 WEB = """
@@ -45,7 +46,7 @@ spec:
 
 @pytest.fixture
 def client() -> Iterator[Client]:
-    with ApiServer(Cluster()) as server:
+    with ApiServer(Cluster(), guard=Guard("secret")) as server:
         config = KubeConfig.from_dict(yaml.safe_load(server.kubeconfig()))
         with Client(config=config, field_manager="tester") as found:
             yield found

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 import jsonschema  # type: ignore[import-untyped]
+import msgspec
 import pytest
 
 from seatrial import __version__
@@ -240,8 +241,9 @@ def test_serve_answers_logs_writes_and_leaves_no_files_behind(tmp_path: Path) ->
             "  kubectl --kubeconfig trial get namespaces\n",
             "  helm --kubeconfig trial install demo ./chart\n",
         ]
-        assert url in (tmp_path / "trial").read_text()
-        maps = f"{url}/api/v1/namespaces/default/configmaps"
+        server = msgspec.yaml.decode((tmp_path / "trial").read_bytes())["clusters"][0]["cluster"]["server"]
+        assert server.startswith(f"{url}/")
+        maps = f"{server}/api/v1/namespaces/default/configmaps"
         assert json.load(urlopen(f"{maps}/settings"))["metadata"]["name"] == "settings"
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}
         headers = {"Content-Type": "application/json", "User-Agent": "me/1"}

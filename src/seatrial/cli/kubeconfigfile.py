@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -24,34 +24,68 @@ def written(path: str, content: str) -> Iterator[None]:
         return
     file = Path(path)
     try:
-        _write(file, content)
+        handle = _opened(file)
     except OSError as why:
         raise CannotContinue(f"write the kubeconfig {path}: {why.strerror or why}") from None
     try:
-        yield
+        _lock(handle, path)
+        _write(handle, content, path)
+        try:
+            yield
+        finally:
+            if _servers(file) in ([], _servers_in(content)):  # Not what another server wrote there.
+                file.unlink(missing_ok=True)
     finally:
-        if _is_ours(file):
-            file.unlink(missing_ok=True)
+        os.close(handle)
 
 
-def _write(file: Path, content: str) -> None:
-    if file.exists() and not _is_ours(file):
+def _opened(file: Path) -> int:
+    if file.exists() and _servers(file) is None:
         raise CannotContinue(
             f"write the kubeconfig {file}: the file exists and was not written by seatrial; choose another name"
         )
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, OWNER_ONLY)
-    with os.fdopen(handle, "w") as opened:
-        os.fchmod(handle, OWNER_ONLY)
-        opened.write(content)
+    return os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), OWNER_ONLY)
 
 
-def _is_ours(file: Path) -> bool:
-    """Whether the file is empty or names only our cluster: kubectl may have rewritten it in the meantime."""
+def _lock(handle: int, path: str) -> None:
+    """For as long as this process has the file open. Windows has no such lock."""
+    with suppress(ImportError):
+        import fcntl
+
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotContinue(
+                f"write the kubeconfig {path}: another seatrial serve uses it; choose another name"
+            ) from None
+
+
+def _write(handle: int, content: str, path: str) -> None:
     try:
-        text = file.read_text()
-        if not text.strip():
-            return True
+        if os.chmod in os.supports_fd:
+            os.chmod(handle, OWNER_ONLY)
+        os.truncate(handle, 0)
+        os.write(handle, content.encode())
+    except OSError as why:
+        raise CannotContinue(f"write the kubeconfig {path}: {why.strerror or why}") from None
+
+
+def _servers(file: Path) -> list[str] | None:
+    """The servers of a file that is empty or names only our cluster: kubectl may have rewritten it in the meantime."""
+    try:
+        return _servers_in(file.read_text())
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _servers_in(text: str) -> list[str] | None:
+    if not text.strip():
+        return []
+    try:
         config = msgspec.yaml.decode(text)
-    except (OSError, UnicodeDecodeError, msgspec.DecodeError):
-        return False
-    return [dig(cluster, "name") for cluster in listed(config, "clusters")] == [CLUSTER]
+    except msgspec.DecodeError:
+        return None
+    clusters = listed(config, "clusters")
+    if [dig(cluster, "name") for cluster in clusters] != [CLUSTER]:
+        return None
+    return [str(dig(cluster, "cluster", "server")) for cluster in clusters]

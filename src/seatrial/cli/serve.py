@@ -24,7 +24,7 @@ CALM_SECONDS = 0.25
 WAIT_SECONDS = 300.0
 """How much time passes at most while a client waits."""
 PORT_MAX = 65535
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 def serve(
@@ -38,7 +38,8 @@ def serve(
 ) -> int:
     """Serve a Kubernetes API in memory to kubectl, helm or any other client.
 
-    Listens on 127.0.0.1 only. Ctrl-C stops it and discards all objects.
+    Listens on 127.0.0.1 only, for clients that know the token in the kubeconfig or in the URL. Ctrl-C stops it and
+    discards all objects.
 
     Parameters
     ----------
@@ -86,6 +87,7 @@ def _stop_signals() -> Iterator[threading.Event]:
 @contextmanager
 def _server(kube_version: str, schedule: Schedule, port: int, assume: Texts) -> Iterator[ApiServer]:
     from seatrial.cluster.cluster import Cluster
+    from seatrial.cluster.server.guard import new_guard
     from seatrial.cluster.server.http import ApiServer
     from seatrial.model.errors import CannotContinue
     from seatrial.plan.plans import minor_of
@@ -99,10 +101,9 @@ def _server(kube_version: str, schedule: Schedule, port: int, assume: Texts) -> 
 
         put(cluster, (resource.body for path in assume for resource in read_manifests(path, "default").resources))
     try:
-        server = ApiServer(cluster, port=port)
+        server = ApiServer(cluster, port=port, guard=new_guard())
     except OSError as why:
         raise CannotContinue(f"serve on port {port}: {why.strerror or why}") from None
-    server.guarded = True
     with server:
         yield server
 
@@ -112,8 +113,9 @@ def _greet(server: ApiServer, kubeconfig: str) -> None:
 
     reach = f"--kubeconfig {kubeconfig}" if kubeconfig else f"--server {server.url}"
     helm = f"--kubeconfig {kubeconfig}" if kubeconfig else f"--kube-apiserver {server.url}"
+    address = server.url.removesuffix(server.guard.path if server.guard else "")
     terminal.write(
-        f"Serving the Kubernetes {server.cluster.kube_version} API (in memory) at {server.url}. Ctrl-C stops it.\n"
+        f"Serving the Kubernetes {server.cluster.kube_version} API (in memory) at {address}. Ctrl-C stops it.\n"
         f"  kubectl {reach} get namespaces\n"
         f"  helm {helm} install demo ./chart\n"
     )

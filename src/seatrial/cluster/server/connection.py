@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -30,22 +29,13 @@ HEADERS_MAX = 64 * 1024
 REASONS = {200: b"OK", 201: b"Created"}
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
+TOO_SLOW = Refused(408, "Timeout", "the request did not become complete in time")
 HEADERS_TOO_LARGE = Refused(431, "BadRequest", "Request header fields too large")
 UNREAD_MAX = 64 * 1024 * 1024
 """Unread events of a client, in bytes, before its watch is closed."""
 DROPPED_MAX = 64 * 1024 * 1024
 LINGER_SECONDS = 2.0
 """How much, and for how long, a refused client may continue to send."""
-
-
-LOCAL = re.compile(rb"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.I)
-FOREIGN = Refused(403, "Forbidden", "requests of web pages are refused: the Host or Origin is not local")
-
-
-def _refuse_browsers(headers: dict[bytes, bytes]) -> None:
-    """Refuse what a web page sends: no client of Kubernetes has an Origin, and the Host is that of the server."""
-    if b"origin" in headers or not LOCAL.fullmatch(headers.get(b"host", b"localhost")):
-        raise FOREIGN
 
 
 class Connection(asyncio.Protocol):
@@ -66,6 +56,8 @@ class Connection(asyncio.Protocol):
         """Whether the open watch sends the metadata of objects only."""
         self._pipelined = False
         """Whether another request arrived while a watch was open on this connection."""
+        self.since: float | None = None
+        """When the request began that is not complete yet."""
         self._begin()
 
     def _begin(self) -> None:
@@ -91,6 +83,8 @@ class Connection(asyncio.Protocol):
                 self.cut()
             return
         self._is_complete = False
+        if self.since is None:
+            self.since = asyncio.get_running_loop().time()
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -102,6 +96,8 @@ class Connection(asyncio.Protocol):
             self._refuse(Refused(400, "BadRequest", f"the request is no HTTP that is understood here: {error}"))
         else:
             self._limit_unfinished_head(len(data))
+            if self._is_complete:
+                self.since = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.server.connections.discard(self)
@@ -145,6 +141,13 @@ class Connection(asyncio.Protocol):
 
     # Our own methods.
 
+    def unread_bytes(self) -> int:
+        return self.transport.get_write_buffer_size() if self.transport is not None else 0
+
+    def expire(self) -> None:
+        """Refuse a request that did not become complete."""
+        self._refuse(TOO_SLOW)
+
     def cut(self) -> None:
         if self.transport is not None:
             self.transport.abort()
@@ -157,8 +160,8 @@ class Connection(asyncio.Protocol):
     def _respond(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes, *, keep: bool) -> None:
         polls = self.server.count_request(url, is_read=method == "GET")
         try:
-            if self.server.guarded:
-                _refuse_browsers(headers)
+            if self.server.guard is not None:
+                url = self.server.guard.admitted(self.server.cluster, url, headers, has_body=bool(body))
             request = self._http_request(method, url, headers, body)
             if method == "GET" and self._watch(request):
                 return
@@ -288,8 +291,10 @@ class Connection(asyncio.Protocol):
             chunks.append(_chunk({**event, "object": as_partial(event["object"])} if self._partial else event))
         self.server.mark_activity()
         self._write(b"".join(chunks))
-        if self.transport.get_write_buffer_size() > UNREAD_MAX:
+        if self.unread_bytes() > UNREAD_MAX:
             self.cut()
+        elif self.unread_bytes():
+            self.server.limit_unread()
 
     def _end_watch(self) -> None:
         self._flush()

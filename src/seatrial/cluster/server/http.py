@@ -17,6 +17,7 @@ import msgspec
 from seatrial.cluster import watch
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.connection import Connection, objects_of
+from seatrial.cluster.server.guard import Guard
 from seatrial.cluster.server.transcript import Transcript
 from seatrial.model.resource import Body, Ref
 from seatrial.sandbox import Door
@@ -29,6 +30,11 @@ LOOP_ITERATIONS = 8
 """Iterations of the event loop until every accepted connection is known and closed."""
 DOUBT_SECONDS = 3.0
 DISCOVERY = ("/api", "/apis")
+UNREAD_TOTAL_MAX = 256 * 1024 * 1024
+"""Unread events of all clients, in bytes, before the watch with the most is closed."""
+REQUEST_SECONDS_MAX = 60.0
+"""For a request to become complete, on a server that is there for long."""
+SWEEP_SECONDS = 5.0
 POLL_SECONDS = 1.0
 """A client that repeats a request after this time, while nothing has changed, is waiting for a change."""
 
@@ -44,6 +50,7 @@ class ApiServer:
         actor: str = "",
         client_manager: str = "",
         transcript: Transcript | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.cluster = cluster
         self.actor = actor
@@ -60,8 +67,8 @@ class ApiServer:
         self.refusing = False
         """Whether lists and watches are refused, so that a client that waits forever gives up."""
         self.transcript = transcript
-        self.guarded = False
-        """Whether web pages of the user's browser are refused: the server is there for long."""
+        self.guard = guard
+        """Who may send requests; everyone on this machine where it is None."""
         self.requests = 0
         self._last_traffic = self._last_acted = (time.monotonic(), time.process_time())
         self.connections: set[Connection] = set()
@@ -70,6 +77,7 @@ class ApiServer:
         """When each path was first requested since the cluster last changed."""
         self._requests_version = -1
         self._polled: set[str] = set()
+        self._closed = False
         self._doors: list[asyncio.Task[asyncio.Server]] = []
         self._socket = socket.create_server((LOOPBACK, port), backlog=512)
         self.port = self._socket.getsockname()[1]
@@ -77,7 +85,8 @@ class ApiServer:
 
     @property
     def url(self) -> str:
-        return f"http://{LOOPBACK}:{self.port}"
+        """With the secret of the server, if it has one."""
+        return f"http://{LOOPBACK}:{self.port}{self.guard.path if self.guard else ''}"
 
     def door(self) -> Door:
         """An entrance for one process in the sandbox, which has no network: it sends us the socket it listens on."""
@@ -104,7 +113,7 @@ class ApiServer:
                 "apiVersion": "v1",
                 "kind": "Config",
                 "clusters": [{"name": "seatrial", "cluster": {"server": self.url + path}}],
-                "users": [{"name": "seatrial", "user": {}}],
+                "users": [{"name": "seatrial", "user": {"token": self.guard.token} if self.guard else {}}],
                 "contexts": [
                     {"name": "seatrial", "context": {"cluster": "seatrial", "user": "seatrial", "namespace": namespace}}
                 ],
@@ -193,7 +202,18 @@ class ApiServer:
 
     async def _listen(self) -> asyncio.Server:
         loop = asyncio.get_running_loop()
+        if self.guard is not None:
+            self._sweep()
         return await loop.create_server(lambda: Connection(self), sock=self._socket)
+
+    def _sweep(self) -> None:
+        """Refuse requests that do not become complete, for as long as this server listens."""
+        loop = asyncio.get_running_loop()
+        for connection in tuple(self.connections):
+            if connection.since is not None and loop.time() - connection.since > REQUEST_SECONDS_MAX:
+                connection.expire()
+        if not self._closed:
+            loop.call_later(SWEEP_SECONDS, self._sweep)
 
     async def _await_door(self, ours: socket.socket) -> None:
         asyncio.get_running_loop().add_reader(ours, self._open_door, ours)
@@ -212,7 +232,14 @@ class ApiServer:
             if connection.opened is not None:
                 connection.cut()
 
+    def limit_unread(self) -> None:
+        """Close the watch with the most unread events, where all of them together have too many."""
+        unread = {one: one.unread_bytes() for one in self.connections if one.opened is not None}
+        if sum(unread.values()) > UNREAD_TOTAL_MAX:
+            max(unread, key=lambda one: unread[one]).cut()
+
     async def _stop(self) -> None:
+        self._closed = True
         self._listening.close()
         for door in self._doors:
             (await door).close()
