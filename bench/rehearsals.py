@@ -18,7 +18,8 @@ from seatrial.model.options import CheckOptions
 from seatrial.model.timeline import SCHEDULES, Schedule
 from seatrial.plan.plan import Plan
 from seatrial.plan.plans import plans
-from seatrial.play.rehearse import Heard, rehearse
+from seatrial.play.heard import Heard
+from seatrial.play.rehearse import rehearse
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 TIMES = 5

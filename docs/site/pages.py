@@ -11,16 +11,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from seatrial.model.acceptance import Audit
-from seatrial.model.finding import Invariant, Rule
-from seatrial.rules import all_explained, page
+from seatrial.rules import Explained, all_explained, page
 
 ROOT = Path(__file__).parents[2]
 STORIES = ROOT / "tests" / "scenarios"
 CONTENTS = {
     "": ("how-it-works", "certainty", "assumptions", "rules/index"),
     "Engines": ("helm-3-and-4", "argocd", "argocd-beliefs", "flux", "pulumi", "kubectl"),
-    "Use": ("ci", "configuration", "fixes", "generate", "explain", "trial-files", "scripts", "stored-rehearsals"),
+    "Use": (
+        *("ci", "configuration", "fixes", "generate", "explain", "trial-files", "interrupted"),
+        *("scripts", "stored-rehearsals"),
+    ),
     "About": ("fidelity", "security", "trophies", "adr/README"),
 }
 
@@ -58,11 +59,11 @@ def _index() -> str:
     return f"# Rules\n\n{words}\n\n| | | |\n|---|---|---|\n{rows}\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
 
 
-def _summary(rule: Rule | Invariant | Audit) -> str:
+def _summary(rule: Explained) -> str:
     return " ".join(page(rule).partition("\n\n")[0].split()).replace("|", "\\|")
 
 
-def _page(rule: Rule | Invariant | Audit, stories: dict[str, list[Path]]) -> str:
+def _page(rule: Explained, stories: dict[str, list[Path]]) -> str:
     parts = [f"# {rule.name} ({rule.code})\n\n{page(rule)}\n"]
     parts += [part for twin in ("bad", "good") for part in _examples(twin, stories.get(twin, []))]
     return "\n".join(parts)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
+from itertools import groupby
 from operator import or_
 
 from msgspec import Struct
@@ -29,6 +30,7 @@ from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard, worst_first
 from seatrial.model.fingerprint import fingerprint
+from seatrial.model.interruption import Interrupted
 from seatrial.model.masking import mask_of
 from seatrial.model.options import CheckOptions
 from seatrial.model.release import Case
@@ -40,9 +42,11 @@ from seatrial.phrases.alike import one_for_each_line
 from seatrial.plan.plan import Plan
 from seatrial.plan.plans import plans, simulated_plans
 from seatrial.play import stored
+from seatrial.play.heard import Heard
+from seatrial.play.interrupted import interrupted
 from seatrial.play.other_version import other_version
-from seatrial.play.rehearse import Heard, rehearse
-from seatrial.rules import all_explained, all_invariants, all_rules, page
+from seatrial.play.rehearse import rehearse
+from seatrial.rules import all_explained, all_interruption_rules, all_invariants, all_rules, page
 from seatrial.sources import MANIFESTS, TRIAL, InputKind, git, kind_of, line_at
 from seatrial.sources.files import reading_instead
 from seatrial.sources.places import place_of
@@ -100,7 +104,7 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
         progress("try a fix")
         try:
             with reading_instead(texts):
-                return _checked(options, progress).result
+                return _checked(replace(options, interrupted=False), progress).result
         except (CannotContinue, NothingToCheck):
             return None
 
@@ -146,11 +150,28 @@ def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked
     for rehearsed, more in _continued(trials, found, progress):
         continued.extend(rehearsed)
         found.extend(more)
-    result = _judged(seen, found, line_at, continued)
+    broken = tuple(_interrupted(trials, progress)) if options.interrupted else ()
+    found.extend(_aftermaths(broken, trials))
+    result = replace(_judged(seen, found, line_at, continued), interrupted=broken)
     if options.compare_engines:
         simulated = simulated_plans(options, [trial.plan for trial in trials])
         result = replace(result, agreements=tuple(_agreements(_played(list(simulated), progress), trials)))
     return _Checked(seen, result)
+
+
+def _interrupted(trials: list[_Trial], progress: Callable[[str], None]) -> Iterator[Interrupted]:
+    """The steps of the first case of each engine, killed after each of their writes."""
+    first = {trial.plan.engine: trial for trial in reversed(trials)}
+    for trial in reversed(first.values()):
+        yield from interrupted(trial.plan, trial.heard, progress)
+
+
+def _aftermaths(broken: Iterable[Interrupted], trials: list[_Trial]) -> Iterator[Finding]:
+    cases = {(trial.plan.engine, trial.plan.case.name): trial.plan.case for trial in reversed(trials)}
+    for key, steps in groupby(broken, lambda one: (one.engine, one.case)):
+        case, of = cases[key], list(steps)
+        found = (finding for rule in all_interruption_rules() for finding in rule.check(of, case))
+        yield from (_identified(finding, case) for finding in found)
 
 
 def _agreements(simulated: Iterable[_Trial], real: Iterable[_Trial]) -> Iterator[EngineAgreement]:

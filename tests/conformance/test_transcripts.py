@@ -15,7 +15,8 @@ from seatrial.model.release import Case
 from seatrial.model.timeline import SCHEDULES, Rehearsal, Schedule
 from seatrial.model.trial import Step
 from seatrial.plan.plan import Plan
-from seatrial.play.rehearse import Heard, rehearse
+from seatrial.play.heard import Heard
+from seatrial.play.rehearse import rehearse
 
 READY = DEPLOYMENT.replace("CONFIG", "there")
 STUCK = DEPLOYMENT.replace("CONFIG", "nowhere")

@@ -38,6 +38,7 @@ def check(
     compare: Annotated[str, flag("--compare", group=REHEARSAL, value="OLD")] = "",
     since: Annotated[str, flag("--since", group=REHEARSAL, value="REF")] = "",
     rehearsal: Annotated[tuple[str, ...], flag("--rehearsal", group=REHEARSAL, value="FILE")] = (),
+    interrupted: Annotated[bool, flag("--interrupted", group=REHEARSAL)] = False,
     fixing: FixFlags = NO_FIXES,
     display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
@@ -72,6 +73,10 @@ def check(
     rehearsal
         Check a rehearsal that `seatrial run -o json` stored, without rehearsing anything. Repeatable: pass the
         ordinary, the lazy and the eager schedule of each engine.
+    interrupted
+        Also kill each step after each of its writes, on an ordinary cluster: run the same command again, then a
+        rollback or another way out. Reports where the release is locked, objects are lost or left over, and the
+        commands that help. -v lists all moments.
     """
     from seatrial.cli import fixes, outputs, terminal
 
@@ -80,7 +85,8 @@ def check(
     if rehearsal and (inputs or compare or since or release != NO_FLAGS):
         raise CannotContinue("--rehearsal cannot be combined with an input or with flags that select what to rehearse")
     refuse_flags("check", inputs)
-    done = _checked(inputs, release, findings, Other(compare, since, rehearsal, fixing, targets), display)
+    other = Other(compare, since, rehearsal, fixing, targets, interrupted)
+    done = _checked(inputs, release, findings, other, display)
     if fixing.diff:
         terminal.write(fixes.as_patch(done))
     else:
@@ -96,6 +102,7 @@ class Other(NamedTuple):
     rehearsal: tuple[str, ...]
     fixing: FixFlags
     targets: tuple[Target, ...]
+    interrupted: bool = False
 
 
 def _checked(
@@ -117,7 +124,8 @@ def _checked(
         if other.rehearsal:
             result = _stored(other.rehearsal, policy)
         else:
-            plain = replace(options("check", inputs, release), compare=other.compare)
+            asked = options("check", inputs, release)
+            plain = replace(asked, compare=other.compare, interrupted=other.interrupted)
             given = with_configuration(plain, configured)
             trying = fixes.asked(other.fixing, limit, other.targets)
             result = check_all(replace(given, fixing=trying), other.since, progress, policy)

@@ -115,7 +115,9 @@ class Cluster:
                     return review
                 if request.verb not in WRITES:
                     return reads.answer(self, kind, request)
-                return self._write(kind, request)
+                reply = self._write(kind, request)
+                self.death.wrote(kind, request)
+                return reply
             except Refused as refused:
                 refusal = refused.refusal
                 if request.verb not in WRITES and refusal.code != NOT_FOUND and self.death.at is None:

@@ -13,29 +13,55 @@ FIRST = "*"
 WRITES = ("create", "update", "patch", "delete")
 
 
+class Killed(Exception):
+    """The client is dead: its script is not continued."""
+
+
 class Death:
     """When a client dies, and whether it has."""
 
-    def __init__(self, actors: tuple[str, ...] = (), before: str = "") -> None:
-        """`before` is the object that it does not write any more."""
-        self._actors, self._before = actors, before
+    def __init__(self, actors: tuple[str, ...] = (), when: str = "") -> None:
+        """`when` is the object that it does not write any more, or the number of its last write."""
+        self._actors, self._when = actors, when
+        self._left = int(when) if when.isdigit() else 0
         self.at: Ref | None = None
+        """The object of the write that it died before, or after."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it dies after a number of writes, whose answer it does not get."""
+        return self._when.isdigit()
 
     def refuse(self, kind: ServedKind, request: Request) -> None:
         """Raise `Refused` for a request of a dead client. It is not recorded: nothing heard it."""
-        if not self._before or request.actor not in self._actors:
+        if not self._when or request.actor not in self._actors:
             return
-        if self.at is None and request.verb in WRITES and not request.dry_run:
-            name = request.name or name_of(request.body)
-            ref = Ref(kind.kind, request.namespace if kind.namespaced else "", name, kind.group)
-            if str(ref) == self._before or (self._before == FIRST and not _is_record(request)):
+        if self.at is None and not self.counts and _is_write(request):
+            ref = _written(kind, request)
+            if str(ref) == self._when or (self._when == FIRST and not _is_record(request)):
                 self.at = ref
         if self.at is not None:
             raise died()
 
+    def wrote(self, kind: ServedKind, request: Request) -> None:
+        """Count a write that the API server accepted."""
+        if self.counts and self.at is None and request.actor in self._actors and _is_write(request):
+            self._left -= 1
+            if not self._left:
+                self.at = _written(kind, request)
+
 
 def died() -> Refused:
     return unavailable()
+
+
+def _is_write(request: Request) -> bool:
+    return request.verb in WRITES and not request.dry_run and not request.unheard
+
+
+def _written(kind: ServedKind, request: Request) -> Ref:
+    name = request.name or name_of(request.body)
+    return Ref(kind.kind, request.namespace if kind.namespaced else "", name, kind.group)
 
 
 def _is_record(request: Request) -> bool:

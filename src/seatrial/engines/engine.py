@@ -51,6 +51,13 @@ class PlannedStep(Struct, Generic[A], frozen=True):
     """Whether it deploys only objects of the engine itself, and nothing that they stand for."""
 
 
+class WayOut(Struct, frozen=True):
+    """What a user does after a step that died: the commands as typed, and as steps. The last one repeats the step."""
+
+    commands: tuple[str, ...]
+    steps: tuple[PlannedStep[Any], ...]
+
+
 Other = tuple[EngineId, tuple[PlannedStep[Any], ...]]
 
 
@@ -117,6 +124,8 @@ class Engine(Struct, Generic[A], frozen=True):
     """What should be in the cluster when a step has succeeded."""
     memory: Callable[[Before], Any] = lambda before: None
     """What it remembers of a cluster."""
+    keeps_state: bool = False
+    """Whether it keeps outside of the cluster what it has deployed there, and writes that down after each request."""
     inside: tuple[str, ...] = ()
     """Engines that it has in it: their requests are its own."""
     other_version: Callable[[Sequence[PlannedStep[Any]], Rehearsal], Other | None] | None = None
@@ -129,8 +138,8 @@ class Engine(Struct, Generic[A], frozen=True):
     """The flag that makes it wait for what it deploys, where it does not by itself: a case of its own."""
     names_manifests: bool = False
     """Whether it keeps what it deploys under a name, which manifests do not have."""
-    killable: tuple[str, ...] = ()
-    """Actions of a process that may die on the way, and that nothing resumes."""
+    ways_out: Callable[[Sequence[PlannedStep[Any]], int, Ref], Iterable[WayOut]] = lambda steps, index, wrote: ()
+    """What may help after a step, by its index, died when it had written an object, and cannot be repeated."""
     usual_for: tuple[tuple[str, str], ...] = ()
     """Groups and kinds: manifests that hold one are this engine's, where the user names none."""
     example: str = "./chart"

@@ -67,5 +67,7 @@ class CheckOptions(Struct, frozen=True):
     """The input to deploy instead, under the name of the input."""
     limits: Limits = Limits()
     """How much memory and time one rendering may take."""
+    interrupted: bool = False
+    """Whether steps are also killed after each of their writes, and repeated."""
     fixing: Fixing | None = None
     """Which fixes are tried; none if it is None."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from seatrial.model.acceptance import Ignored, Written
 from seatrial.model.finding import Certainty, Damage, Finding
+from seatrial.model.interruption import Interrupted
 from seatrial.model.limit import Limit
 from seatrial.model.resource import Body, Place, Ref
 from seatrial.model.timeline import Rehearsal, Schedule
@@ -298,6 +299,8 @@ class Result(Struct, frozen=True):
     """How many findings are of rules that the user does not want to see."""
     configuration: str = ""
     """The seatrial.yaml that was used."""
+    interrupted: tuple[Interrupted, ...] = ()
+    """Steps that were killed after each of their writes, if that was asked for."""
     patches: tuple[Patch, ...] = ()
     """The files that proven fixes change."""
     mended: Result | None = None

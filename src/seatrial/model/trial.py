@@ -87,7 +87,8 @@ class Step(Struct, frozen=True):
     repos: dict[str, str] = {}
     """Local checkouts of repositories for this step, by URL, as with `--repo`."""
     kill: str = ""
-    """The object before whose write the engine's process dies: `Kind/namespace/name`; `*` is its first object."""
+    """When the engine's process dies: before it writes `Kind/namespace/name` (`*` is its first object), or after so
+    many writes."""
     needs: tuple[str, ...] = ()
     """In a `rebuild`: the releases that come before, `name` or `namespace/name`, as in helmfile."""
     steps: tuple[Step, ...] = ()
@@ -114,7 +115,7 @@ class _Beside(Struct, frozen=True, forbid_unknown_fields=True):
     namespace: str = ""
     settle: bool = True
     repos: dict[str, str] = {}
-    kill: bool | str = False
+    kill: bool | int | str = False
     needs: tuple[str, ...] = ()
 
 
@@ -160,7 +161,7 @@ def _step(written: Any, known: Mapping[str, Takes], place: str) -> Step:
         raise CannotContinue(f"{place}: a step names one act; known are {', '.join(known)}")
     action, what = acts[0], entry[acts[0]]
     beside = _converted({k: v for k, v in entry.items() if k != action}, _Beside, place)
-    fields = {**msgspec.structs.asdict(beside), "kill": FIRST_OBJECT if beside.kill is True else beside.kill or ""}
+    fields = {**msgspec.structs.asdict(beside), "kill": FIRST_OBJECT if beside.kill is True else str(beside.kill or "")}
     if action == "rebuild":
         if not isinstance(what, list) or not what:
             raise CannotContinue(f"{place}: rebuild takes a list of steps")

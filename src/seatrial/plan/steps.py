@@ -32,8 +32,6 @@ def planned_steps(steps: Iterable[Step], setting: Setting) -> list[PlannedStep[A
     planned: list[PlannedStep[Any]] = []
     for step in _named(_flat(steps), setting):
         by = engine if _is_own(step, engine) else load(BY_HAND)
-        if step.kill and step.action not in by.killable:
-            raise CannotContinue(f"step {step.action}: kill is modelled for Helm and kubectl, not for {by.label}")
         planned.append(by.stage(step, with_repos(setting, step), planned))
     return planned
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.death import Killed
 from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.engines import Stuck
 from seatrial.engines.act import HelmAct
@@ -40,6 +41,13 @@ class InProcess:
         self._helm = helm
 
     def do(self, line: Line) -> Answer:
+        """Raises `Killed` if the engine died meanwhile: it does not get the answer."""
+        answer = self._do(line)
+        if self._cluster.death.at is not None:
+            raise Killed
+        return answer
+
+    def _do(self, line: Line) -> Answer:
         match line:
             case Command(verb="discover"):
                 return self._discover(line)

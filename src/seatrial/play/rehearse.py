@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import count, pairwise
+from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from seatrial.cluster import controllers
 from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.death import Death
+from seatrial.cluster.death import Death, Killed
 from seatrial.cluster.server.http import ApiServer
 from seatrial.cluster.server.transcript import ReplayDiffers, Transcript
 from seatrial.engines import Ended, Stalled
@@ -28,6 +29,7 @@ from seatrial.model.resource import Body, Ref, dig, labels_of, metadata, uid_of
 from seatrial.model.timeline import Event, Outcome, Rehearsal, Schedule, StepResult, renumbered_result
 from seatrial.plan.plan import Plan
 from seatrial.play import timed_out_hooks
+from seatrial.play.heard import Heard, Recorded, Replays
 from seatrial.play.in_process import InProcess
 from seatrial.play.over_http import OverHttp
 from seatrial.play.prerequisites import HELM, assume, put_deployed
@@ -41,87 +43,8 @@ MADE_BY_THE_CLUSTER = frozenset(
 LOOKED_INTO = frozenset(("apps", "batch"))
 """API groups that Helm reads while it waits."""
 TRIES_MAX = 3
-RECORDINGS_MAX = 2
-"""How many recordings of one act a rehearsal tries, the last ones. It starts again after each that differs, and a trial
-that is repaired again and again leaves one for each time."""
 BETWEEN_STEPS_SECONDS = 300.0
 """How long after a step the next one follows: long enough for scripts that sleep, and for short TTLs."""
-
-
-class Recorded(Struct, frozen=True):
-    """What a real client requested in one act, and how the act ended."""
-
-    act: HelmAct | Invocation
-    transcript: Transcript
-    ended: Ended
-
-
-Place = tuple[int, str, str, str, int]
-"""An act of a real client in a trial: step, action, release, namespace, and how many such acts the step had before."""
-
-
-class Heard:
-    """What real clients requested in the rehearsals of one plan so far, by act. Each schedule can replay it."""
-
-    def __init__(self) -> None:
-        self.acts: dict[Place, list[Recorded]] = {}
-        self.bodies: dict[bytes, bytes] = {}
-
-    def without(self, steps: set[int]) -> Heard:
-        """The same without these steps, in which other answers are expected now."""
-        kept = Heard()
-        kept.acts = {place: list(acts) for place, acts in self.acts.items() if place[0] not in steps}
-        kept.bodies = self.bodies
-        return kept
-
-
-class _Replays:
-    """What one rehearsal may still replay. What differed once is not tried again."""
-
-    def __init__(self, heard: Heard) -> None:
-        self._heard = heard
-        self._left = {place: recorded[-RECORDINGS_MAX:] for place, recorded in heard.acts.items()}
-        self._own: set[Place] = set()
-        self.begin()
-
-    def begin(self) -> None:
-        self._places: set[Place] = set()
-        self._hung = False
-
-    def stop(self) -> None:
-        """Nothing that follows is kept or replayed."""
-        self._hung = True
-
-    def place(self, step: int, act: HelmAct | Invocation) -> Place:
-        """The place of an act that begins now."""
-        release = act.release if isinstance(act, HelmAct) else ""
-        for number in count():
-            place = (step, act.action, release, act.namespace, number)
-            if place not in self._places:
-                self._places.add(place)
-                return place
-        raise AssertionError
-
-    def transcript(self) -> Transcript:
-        return Transcript(self._heard.bodies)
-
-    def next(self, place: Place, act: HelmAct | Invocation) -> Recorded | None:
-        """What to try here. Nothing after an act that hung: how much a cancelled client still does is not settled."""
-        if self._hung:
-            return None
-        return next((recorded for recorded in self._left.get(place, ()) if recorded.act == act), None)
-
-    def drop(self, place: Place, differs: Recorded) -> None:
-        self._left[place] = [recorded for recorded in self._left[place] if recorded is not differs]
-
-    def keep(self, place: Place, recorded: Recorded) -> None:
-        """Keep an act for the other schedules, and for this one if it starts again."""
-        self._hung = self._hung or recorded.ended.outcome == "hung"
-        if self._hung or place in self._own:
-            return
-        self._own.add(place)
-        self._left[place] = [recorded]
-        self._heard.acts.setdefault(place, []).append(recorded)
 
 
 def rehearse(plan: Plan, schedule: Schedule, *, seed: int = 0, heard: Heard | None = None) -> Rehearsal:
@@ -129,7 +52,7 @@ def rehearse(plan: Plan, schedule: Schedule, *, seed: int = 0, heard: Heard | No
 
     Starts again where an answer differs, or if the engine itself locked up, which does not change the result.
     """
-    replays, tries = _Replays(heard or Heard()), 0
+    replays, tries = Replays(heard or Heard()), 0
     while True:
         try:
             return _rehearsed(plan, schedule, seed, replays)
@@ -141,7 +64,7 @@ def rehearse(plan: Plan, schedule: Schedule, *, seed: int = 0, heard: Heard | No
                 raise CannotContinue(f"{why}, {TRIES_MAX} times in a row: try again") from why
 
 
-def _rehearsed(plan: Plan, schedule: Schedule, seed: int, replays: _Replays) -> Rehearsal:
+def _rehearsed(plan: Plan, schedule: Schedule, seed: int, replays: Replays) -> Rehearsal:
     """Rehearse `plan` on its own cluster, or on several if it rebuilds."""
     replays.begin()
     results: list[StepResult] = []
@@ -205,7 +128,7 @@ class _Stage(Struct, frozen=True):
     plan: Plan
     memories: dict[str, Any]
     """By engine: what each remembers of this cluster."""
-    replays: _Replays
+    replays: Replays
 
     def memory(self, engine: Engine[Any]) -> Any:
         if engine.name not in self.memories:
@@ -304,15 +227,19 @@ def _is_unserved(ended: Ended) -> bool:
 
 
 def _killed(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:
-    """Run a step whose process dies before it writes an object."""
-    engine, cluster, before = load(planned.by), stage.cluster, planned.step.kill
-    cluster.death = death = Death((*engine.actors, USER), before)
+    """Run a step whose process dies before it writes an object, or after a number of writes."""
+    engine, cluster, when = load(planned.by), stage.cluster, planned.step.kill
+    cluster.death = death = Death((*engine.actors, USER), when)
+    if not death.counts:
+        stage.replays.stop()
+    with suppress(Killed):
+        _run(stage, index, planned)
     stage.replays.stop()
-    _run(stage, index, planned)
     cluster.death = Death()
     if death.at is None:
-        raise CannotContinue(f"step {planned.step.action}: kill: {before}: the step does not write this object")
-    return Ended("failed", f"killed before it wrote {death.at}")
+        why = f"the step does not write {'so often' if death.counts else 'this object'}"
+        raise CannotContinue(f"step {planned.step.action}: kill: {when}: {why}")
+    return Ended("failed", f"killed {f'after write {when},' if death.counts else 'before it wrote'} {death.at}")
 
 
 def _is_recorded(cluster: Cluster, release: str) -> bool:

@@ -286,6 +286,35 @@ class JsonEngineAgreement(Struct, frozen=True):
     differences: list[JsonEngineDifference]
 
 
+class JsonInterruption(Struct, frozen=True):
+    """A moment at which a step was killed: after one of its writes, whose answer it did not get."""
+
+    write: int
+    verb: str
+    object: str
+    aftermath: Annotated[
+        str, Meta(description="What repeating the step does: safe, locked, fails, hangs, loses or leaves (objects).")
+    ]
+    error: str
+    lost: list[str]
+    left: list[str]
+    way_out: Annotated[list[str], Meta(description="Commands that help, rehearsed.")]
+
+
+class JsonInterrupted(Struct, frozen=True):
+    """A step that was killed after its writes, and repeated."""
+
+    engine: str
+    case: str
+    step: int
+    action: str
+    release: str
+    writes: int
+    safe: int
+    untried: Annotated[int, Meta(description="Moments that were not tried, because there are too many.")]
+    moments: list[JsonInterruption]
+
+
 class JsonSummary(Struct, frozen=True):
     """Counts."""
 
@@ -313,6 +342,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
     gates: list[JsonGate] = []
     comparison: JsonComparison | None = None
     agreements: Annotated[list[JsonEngineAgreement], Meta(description="With --compare-engines.")] = []
+    interrupted: Annotated[list[JsonInterrupted], Meta(description="With --interrupted.")] = []
     not_rehearsed: Annotated[
         list[str], Meta(description="What of the input was not rehearsed, and how to get it; no finding is about it.")
     ] = []

@@ -12,6 +12,7 @@ from seatrial.report.compared import compared_section
 from seatrial.report.finding import in_brief, in_full
 from seatrial.report.gates import gates_section
 from seatrial.report.ignored import ignored_section
+from seatrial.report.interrupted import interrupted_section
 from seatrial.report.not_rehearsed import not_rehearsed
 from seatrial.report.page import Line, Page, Piece, line, printed, quoted, sentences
 from seatrial.report.prerequisites import prerequisites_section
@@ -47,6 +48,7 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
         yield from ignored_section(result.ignored, page)
         yield from compared_section(result.comparison, page)
         yield from agreement_section(result.agreements, page)
+        yield from interrupted_section(result.interrupted, page)
         yield from _consumers(result.consumers, page)
         yield from _differences("Objects that differ between renderings:", result.differences, page)
         yield from _differences("Objects that engines treat differently:", result.contrasts, page)

@@ -10,6 +10,7 @@ import msgspec
 
 from seatrial.model.acceptance import Ignored
 from seatrial.model.finding import Finding, Fix
+from seatrial.model.interruption import Interrupted
 from seatrial.model.resource import Place, Ref
 from seatrial.model.result import Change, Comparison, Dependence, Difference, Gate, Judged, Played, Result, Standing
 from seatrial.model.timeline import Event, Operation, Rehearsal, StepResult
@@ -25,6 +26,8 @@ from seatrial.report.contract import (
     JsonEnding,
     JsonEngineAgreement,
     JsonGate,
+    JsonInterrupted,
+    JsonInterruption,
     JsonJudged,
     JsonMoment,
     JsonOperation,
@@ -73,6 +76,7 @@ def render(result: Result, page: Page) -> str:
         gates=[_gate(found) for found in result.gates],
         comparison=_comparison(result.comparison) if result.comparison else None,
         agreements=[msgspec.convert(one, JsonEngineAgreement, from_attributes=True) for one in result.agreements],
+        interrupted=[_interrupted(one) for one in result.interrupted],
         not_rehearsed=list(result.not_rehearsed),
         ignored=[_ignored(one, result) for one in result.ignored],
     )
@@ -146,6 +150,24 @@ def _hazard(finding: Finding, proof: Proof | None) -> JsonHazard:
         removal=finding.removal,
         known=finding.known,
     )
+
+
+def _interrupted(one: Interrupted) -> JsonInterrupted:
+    moments = [
+        JsonInterruption(
+            moment.write,
+            moment.verb,
+            str(moment.object),
+            moment.aftermath,
+            moment.error,
+            _names(moment.lost),
+            _names(moment.left),
+            list(moment.way_out),
+        )
+        for moment in one.moments
+    ]
+    of, safe = (str(one.engine), one.case, one.step, one.action, one.release, one.writes), len(one.having("safe"))
+    return JsonInterrupted(*of, safe, one.untried, moments)
 
 
 def _ignored(found: Ignored, result: Result) -> JsonIgnored:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from seatrial.model.acceptance import Audit
 from seatrial.model.finding import Invariant, Rule
+from seatrial.model.interruption import InterruptionRule
 from seatrial.report.page import Line, Page, Piece, line, printed, sentences
 
 FENCE = "```"
-Explained = Rule | Invariant | Audit
+Explained = Rule | Invariant | Audit | InterruptionRule
 
 
 def render(rule: Explained, text: str, page: Page) -> str:

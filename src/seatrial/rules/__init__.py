@@ -1,7 +1,7 @@
 """One module, one hazard: its page (the docstring), its check, its fix. Rules read timelines, cases and graphs.
 
 `invariants/` holds what is checked after the rules, because it depends on what they found; `ignoring/` what is checked
-last, because it depends on what of it is reported.
+last, because it depends on what of it is reported; `interruptions/` what is checked of steps that die.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import TypeVar
 
 from seatrial.model.acceptance import Audit
 from seatrial.model.finding import Invariant, Rule
+from seatrial.model.interruption import InterruptionRule
 
-T = TypeVar("T", Rule, Invariant, Audit)
+T = TypeVar("T", Rule, Invariant, Audit, InterruptionRule)
 
-Explained = Rule | Invariant | Audit
+Explained = Rule | Invariant | Audit | InterruptionRule
 """Everything that a finding can be named after."""
-EXPORTS = ("RULE", "INVARIANT", "AUDIT")
+EXPORTS = ("RULE", "INVARIANT", "AUDIT", "INTERRUPTION")
 
 
 @cache
@@ -42,9 +43,15 @@ def all_audits() -> tuple[Audit, ...]:
     return tuple(_sorted(module.AUDIT for module in _modules().values() if hasattr(module, "AUDIT")))
 
 
+@cache
+def all_interruption_rules() -> tuple[InterruptionRule, ...]:
+    """Every rule on steps that die, by code."""
+    return tuple(_sorted(module.INTERRUPTION for module in _modules().values() if hasattr(module, "INTERRUPTION")))
+
+
 def all_explained() -> tuple[Explained, ...]:
     """Everything that a finding can be named after, by code: each has a page."""
-    return *all_invariants(), *all_audits(), *all_rules()
+    return *all_invariants(), *all_audits(), *all_rules(), *all_interruption_rules()
 
 
 def page(rule: Explained) -> str:

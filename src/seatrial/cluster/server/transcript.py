@@ -6,7 +6,7 @@ sends the same requests and gets the same result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from seatrial.cluster import watch
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.responses import HttpRequest, HttpResponse, reply_to
 from seatrial.cluster.watch import Watch
+from seatrial.helm import records
 from seatrial.model.resource import Body, Ref
 
 VOLATILE = frozenset(
@@ -38,6 +39,8 @@ VOLATILE = frozenset(
 """Counters and times of a cluster: only whether they are set is compared."""
 PROGRESS_PATHS = ("/pods", "/replicasets")
 """Paths that are listed by label only to follow the progress of a wait."""
+DISCOVERY = ("/api", "/apis", "/version")
+OPENAPI = "/openapi/"
 
 
 class ReplayDiffers(Exception):
@@ -54,6 +57,19 @@ class _Answered(Struct, frozen=True):
     def follows_progress(self) -> bool:
         request = self.request
         return request.method == "GET" and request.path.endswith(PROGRESS_PATHS) and "labelSelector=" in request.query
+
+    @property
+    def reads_discovery(self) -> bool:
+        path = self.request.path
+        return self.request.method == "GET" and (path in DISCOVERY or path.startswith(OPENAPI))
+
+    @property
+    def batch(self) -> tuple[str, str] | None:
+        """The method and the collection of a write; None for a read, and for Helm's own records."""
+        method, path = self.request.method, self.request.path
+        if method not in ("PATCH", "DELETE") or records.NAME.search(path):
+            return None
+        return method, path.rpartition("/")[0]
 
 
 class _Watched(Struct, frozen=True):
@@ -82,10 +98,13 @@ class Transcript:
     def replay(self, cluster: Cluster) -> None:
         """Send all requests again, and wait where the client waited. Raises `ReplayDiffers` if a response differs.
 
-        What a watch shows is compared before the next request, when the client had seen enough.
+        What a watch shows is compared before the next request, when the client had seen enough. Ends with the client,
+        if it dies on the way.
         """
         watches: list[Watch] = []
-        for line in self._lines:
+        for line in _by_name(self._lines) if cluster.death.counts else self._lines:
+            if cluster.death.at is not None:
+                return
             if isinstance(line, _Watched):
                 opened = line.opened
                 cluster.awaits(watch.unready(opened, cluster.store, line.is_ready))
@@ -97,6 +116,22 @@ class Transcript:
                     cluster.awaits(line.polled)
                 _compare(line.request, line.response, cluster)
         _compare_watches(watches, cluster)
+
+
+def _by_name(lines: Iterable[_Answered | _Watched]) -> Iterator[_Answered | _Watched]:
+    """Lines in which writes that follow each other for one kind, which a client sends side by side, come by name."""
+    together: list[_Answered] = []
+    for line in lines:
+        if isinstance(line, _Answered) and line.reads_discovery:
+            yield line
+        elif isinstance(line, _Answered) and line.batch and (not together or together[0].batch == line.batch):
+            together.append(line)
+        else:
+            yield from sorted(together, key=lambda one: one.request.path)
+            together = [line] if isinstance(line, _Answered) and line.batch else []
+            if not together:
+                yield line
+    yield from sorted(together, key=lambda one: one.request.path)
 
 
 def _compare_watches(watches: Iterable[Watch], cluster: Cluster) -> None:

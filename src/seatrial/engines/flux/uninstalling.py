@@ -21,11 +21,13 @@ UNINSTALLED = "uninstallation completed with 1 error(s): "
 def leave(release: HelmRelease, memory: Memory) -> Part[Attempt]:
     """What the deletion of a HelmRelease does."""
     memory.ready.pop(release.ref, None)
-    known = memory.deployed.pop(release.ref, None)
+    known = memory.deployed.get(release.ref)
     if known is None or not known.is_there or release.suspended:
+        memory.deployed.pop(release.ref, None)
         return Attempt()
     revision = yield from revision_of(release)
     waited = yield from uninstall(release, memory, "--ignore-not-found")
+    memory.deployed.pop(release.ref, None)
     if not waited.words:
         return Attempt()
     name = f"{full_name(release, revision)} with chart {release.chart_name}"

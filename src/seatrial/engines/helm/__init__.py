@@ -11,6 +11,7 @@ from seatrial.engines.engine import Before, Engine, PlannedStep, Scene
 from seatrial.engines.helm import process, sdk, v3
 from seatrial.engines.helm.errors import failure_of
 from seatrial.engines.helm.other_version import other_version
+from seatrial.engines.helm.recovery import ways_out
 from seatrial.engines.helm.stage import configure, stage
 from seatrial.engines.script import Script
 from seatrial.helm.versions import NOT_IN_REVISION_IS_REFUSED
@@ -64,5 +65,5 @@ ENGINE = Engine(
     other_version=other_version,
     has_cases=True,
     wait_flag="--wait",
-    killable=("install", "upgrade", "rollback", "uninstall"),
+    ways_out=ways_out,
 )

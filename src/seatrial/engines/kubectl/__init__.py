@@ -36,5 +36,4 @@ ENGINE: Engine[Any] = Engine(
     run=run,
     read_error=failure_of,
     explicit=True,
-    killable=("apply", "delete"),
 )

@@ -120,6 +120,9 @@ def _deleted(step: Step, setting: Setting) -> Iterator[Manifest]:
     entry = named_kind(step.source)
     if entry is None:
         path, namespace = setting.opened.path(step.source), step.namespace or setting.namespace
+        if is_chart(step, setting):
+            yield from _piped(step, setting, namespace).act.objects
+            return
         release = read_manifests(path, namespace=namespace, recursive=_is_recursive(step, setting))
         yield from (Manifest(resource.body, resource.file) for resource in release.resources)
         return

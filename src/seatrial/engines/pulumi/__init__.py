@@ -9,7 +9,8 @@ from __future__ import annotations
 from seatrial.engines.act import Up
 from seatrial.engines.engine import Engine, PlannedStep, Scene, round_trip
 from seatrial.engines.pulumi.deploying import destroy, up
-from seatrial.engines.pulumi.refreshing import refresh
+from seatrial.engines.pulumi.recovery import ways_out
+from seatrial.engines.pulumi.refreshing import IMPORTS, refresh
 from seatrial.engines.pulumi.stacks import Stacks
 from seatrial.engines.pulumi.stage import NAME, stage
 from seatrial.engines.script import Script
@@ -23,7 +24,7 @@ def _script(planned: PlannedStep[Up], scene: Scene) -> Script:
         case "destroy":
             return destroy(stack)
         case "refresh":
-            return refresh(stack)
+            return refresh(stack, imports=IMPORTS in planned.step.flags)
     return up(acted_on(planned.act.program, scene.acts_on), stack)
 
 
@@ -43,5 +44,7 @@ ENGINE = Engine(
     names_manifests=True,
     script=_script,
     memory=Stacks,
+    keeps_state=True,
+    ways_out=ways_out,
     explicit=True,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from seatrial.engines.helm.v3 import Shelf
 from seatrial.model.program import Registration
+from seatrial.model.resource import metadata, with_metadata
 
 
 class State(Struct, frozen=True):
@@ -27,6 +29,8 @@ class Checkpoint:
     def __init__(self) -> None:
         self._states: dict[str, State] = {}
         self._replaced: list[Registration] = []
+        self.creating: dict[str, Registration] = {}
+        """What is being created: pending operations, which a run that dies leaves behind."""
         self.releases: Shelf = {}
         """What Helm has recorded of the Releases among them."""
 
@@ -46,6 +50,20 @@ class Checkpoint:
     def put(self, registration: Registration, *, unready: bool = False) -> None:
         self._states.pop(registration.urn, None)  # It may depend on others than before: its place is the last one.
         self._states[registration.urn] = State(registration, unready)
+
+    def begin(self, one: Registration) -> Registration:
+        """Note that a resource is being created. If an earlier run died while it created it, it gets another name.
+
+        Only a name that the program leaves to Pulumi does: the provider makes it from a new random seed.
+        """
+        died = self.creating.get(one.urn)
+        if died is not None and one.auto_named and one.object is not None and died.object is not None:
+            name = (
+                f"{str(metadata(one.object)['name']).rpartition('-')[0]}-{_suffix(str(metadata(died.object)['name']))}"
+            )
+            one = replace(one, object=with_metadata(one.object, name=name), ref=one.ref and replace(one.ref, name=name))
+        self.creating[one.urn] = one
+        return one
 
     def ready(self, urn: str) -> None:
         self._states[urn] = replace(self._states[urn], unready=False)
@@ -95,3 +113,8 @@ def _renamed(one: Registration, known: str, urn: str) -> Registration:
         property_dependencies={key: tuple(map(new, urns)) for key, urns in one.property_dependencies.items()},
         options=replace(one.options, deleted_with=new(one.options.deleted_with)),
     )
+
+
+def _suffix(seed: str) -> str:
+    """Eight hexadecimal digits, as the provider generates them; deterministic here."""
+    return hashlib.sha256(seed.encode()).hexdigest()[:8]

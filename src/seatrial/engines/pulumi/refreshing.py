@@ -22,16 +22,25 @@ from seatrial.readiness import pulumi as readiness
 OF_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 REVISION = "deployment.kubernetes.io/revision"
 WRITE_ONLY = "stringData"
+OK = 200
+IMPORTS = "--import-pending-creates"
 
 
-def refresh(checkpoint: Checkpoint) -> Script:
-    """Read every object of a stack; missing ones are removed from the state."""
+def refresh(checkpoint: Checkpoint, *, imports: bool = False) -> Script:
+    """Read every object of a stack; missing ones are removed from the state.
+
+    `imports`: what a run that died was creating is looked up as well, and added if it is there.
+    """
+    for one in list(checkpoint.creating.values()) if imports else ():
+        if one.object is not None and (yield about(one.object, "get")).code == OK:
+            checkpoint.put(one)
+        del checkpoint.creating[one.urn]
     for state in list(checkpoint):
         one = state.registration
         if one.object is None or one.reads or state.pending or one.type == HELM_RELEASE:
             continue
         live = yield about(one.object, "get")
-        if live.code != 200:
+        if live.code != OK:
             checkpoint.drop(one)
             continue
         awaited = readiness.is_awaited(live.body) and not one.taken_ready

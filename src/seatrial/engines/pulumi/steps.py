@@ -31,12 +31,14 @@ REQUIRED = re.compile(r"([\w.\[\]]+): Required value")
 
 def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) -> Steps[Error]:
     """Create an object and wait for it; a Patch, or a provider with upsert, uses an existing one."""
+    one = checkpoint.begin(one)
     body = made(one)
     sent = applied(one) if one.patches or one.manner.upserts else about(body, "create", body)
     words = ""
     for attempt in range(TRIES_MAX):
         answer = yield sent
         if not answer.message and answer.served:
+            checkpoint.creating.pop(one.urn, None)
             if wrong := _wrongly_awaited(body):  # It is there, and Pulumi does not remember it.
                 return Error(messages.not_created(one, wrong))
             checkpoint.put(one, unready=True)

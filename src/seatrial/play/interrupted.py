@@ -1,0 +1,233 @@
+"""Kills each step of a trial after each of its writes, repeats the step, and tries ways out. On an ordinary cluster.
+
+Decides nothing about hazards. Knows no engine by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.engines.engine import PlannedStep, WayOut, load
+from seatrial.model.interruption import Aftermath, Interrupted, Interruption
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import ORDINARY, Event, Rehearsal, StepResult
+from seatrial.plan.plan import Plan
+from seatrial.play.heard import Heard
+from seatrial.play.rehearse import rehearse
+
+MOMENTS_MAX = 24
+"""How many moments of a step are tried, if it has more writes."""
+AT_ONCE = 4
+WRITES = ("create", "update", "patch", "apply", "delete")
+DEPLOYS = ("install", "replace")
+LOCKS = ("operation-in-progress", "name-in-use")
+RUNS_ONCE = ("Job", "Pod", "Workflow", "PipelineRun")
+"""Kinds of objects that end: which of them are left is no difference."""
+TURNING_POINTS = frozenset(
+    (
+        "APIService",
+        "CustomResourceDefinition",
+        "Job",
+        "MutatingWebhookConfiguration",
+        "Namespace",
+        "PersistentVolumeClaim",
+        "Pod",
+        "Secret",
+        "ValidatingWebhookConfiguration",
+    )
+)
+"""Kinds after whose writes, and before them, every moment is tried. Between others, moments are alike."""
+
+Steps = tuple[PlannedStep[Any], ...]
+
+
+def interrupted(plan: Plan, heard: Heard, progress: Callable[[str], None]) -> Iterator[Interrupted]:
+    """Every step that deploys the newest source, the rollback and the removal, if they work undisturbed."""
+    recorded = heard.first()
+    for index, before in _chosen(plan):
+        progress(f"interrupt {plan.steps[index].step.action} of {plan.case.name or 'the release'}")
+        died = _Step(plan, before, plan.steps[index], index)
+        usual = died.rehearse((died.step, *died.back), recorded if before == plan.steps[:index] else Heard())
+        if any(step.outcome != "ok" for step in usual.steps[: died.at + 1]):
+            continue
+        if (found := _tried(died, usual)) is not None:
+            yield found
+
+
+def _chosen(plan: Plan) -> Iterator[tuple[int, Steps]]:
+    """The steps to interrupt, each with the steps that must come before it."""
+    actions = [load(planned.by).action(planned.step.action) for planned in plan.steps]
+    roles = [action.role if action else "other" for action in actions]
+    newest = [one.step.source for one, role in zip(plan.steps, roles, strict=True) if role in DEPLOYS][-1:]
+    seen: set[tuple[str, bool]] = set()
+    deployed = bool(plan.deployed)
+    for index, (planned, role) in enumerate(zip(plan.steps, roles, strict=True)):
+        key, wanted = (planned.step.action, deployed), role in ("back", "remove") or planned.step.source in newest
+        if role != "other" and wanted and key not in seen and not planned.step.kill and not planned.step.fresh:
+            seen.add(key)
+            alone = role in DEPLOYS and not deployed and not plan.deployed
+            yield index, () if alone else plan.steps[:index]
+        deployed = role != "remove" if role != "other" else deployed
+
+
+class _Step(Struct, frozen=True):
+    """A step that dies, and what comes before it."""
+
+    plan: Plan
+    before: Steps
+    step: PlannedStep[Any]
+    index: int
+
+    @property
+    def at(self) -> int:
+        return len(self.before)
+
+    @property
+    def role(self) -> str:
+        action = load(self.step.by).action(self.step.step.action)
+        return action.role if action else "other"
+
+    def ways_out(self, wrote: Ref) -> list[WayOut]:
+        return list(load(self.step.by).ways_out(self.plan.steps, self.index, wrote))
+
+    @property
+    def back(self) -> Steps:
+        """A step that undoes this one: a rollback, or what was deployed before."""
+        if self.role != "replace" or not self.before:
+            return ()
+        if ways := self.ways_out(Ref("", "", "")):
+            return ways[0].steps[:1]
+        old = [one for one in self.before if one.step.action == self.step.step.action]
+        return tuple(old[-1:]) if old and old[-1].step.source != self.step.step.source else ()
+
+    def rehearse(self, steps: Steps, heard: Heard) -> Rehearsal:
+        every = (*self.before, *steps)
+        case = replace(self.plan.case, releases=tuple(one.release for one in every))
+        return rehearse(replace(self.plan, steps=every, case=case), ORDINARY, heard=heard)
+
+    def killed(self, write: int) -> PlannedStep[Any]:
+        return replace(self.step, step=replace(self.step.step, kill=str(write)))
+
+
+def _tried(died: _Step, usual: Rehearsal) -> Interrupted | None:
+    actors, ended = usual.actors, usual.steps[died.at]
+    writes = [event for event in usual.of_step(died.at) if _is_write(event, actors)]
+    moments = writes if load(died.step.by).keeps_state else writes[:-1]  # After its last write it has ended.
+    if not moments:
+        return None
+    recorded = Heard()
+    died.rehearse((died.step,), recorded)
+
+    def tried(write: int) -> Interruption:
+        return _aftermath(died, usual, writes[write - 1], write, recorded)
+
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="interrupted") as pool:
+        found = tuple(pool.map(tried, _moments(moments)))
+    return Interrupted(
+        engine=usual.engine,
+        label=usual.label,
+        case=died.plan.case.name,
+        step=died.index,
+        action=ended.action,
+        act=ended.act,
+        role=ended.role,
+        release=ended.release,
+        namespace=ended.namespace,
+        writes=len(writes),
+        possible=len(moments),
+        moments=found,
+    )
+
+
+def _is_write(event: Event, actors: Sequence[str]) -> bool:
+    wrote = event.effect in ("created", "changed", "unchanged", "deleting", "deleted")
+    return wrote and event.actor in actors and event.verb in WRITES and event.cause is None
+
+
+def _moments(writes: Sequence[Event]) -> list[int]:
+    """The writes after which the step is killed: all, or the turning points and some between them."""
+    every = list(range(1, len(writes) + 1))
+    if len(every) <= MOMENTS_MAX:
+        return every
+    turns = [k for k in every if k in (1, len(writes)) or _turns(writes[k - 1]) or _turns(writes[k])]
+    kept = set(turns[:: -(-len(turns) // MOMENTS_MAX)])
+    others = [k for k in every if k not in kept]
+    free = MOMENTS_MAX - len(kept)
+    return sorted(kept | set(others[:: -(-len(others) // free)] if free else ()))
+
+
+def _turns(event: Event) -> bool:
+    return event.object.kind in TURNING_POINTS or event.verb == "delete"
+
+
+def _aftermath(died: _Step, usual: Rehearsal, event: Event, write: int, recorded: Heard) -> Interruption:
+    """Kill the step after a write, repeat it, and see what that leads to."""
+    ways = died.ways_out(event.object)
+    first = (died.killed(write), died.step)
+    after = (*first, *(ways[0].steps if ways else died.back))
+    rehearsal = died.rehearse(after, recorded)
+    again = rehearsal.steps[died.at + 1]
+    moment = Interruption(write, event.verb, event.object, "safe")
+    if again.outcome == "ok":
+        return _compared(moment, died, usual, rehearsal)
+    moment = replace(moment, aftermath=_refused(again), error=again.error, act=again.act)
+    if died.role == "remove" and not ways and _differences(usual, died.at, rehearsal, died.at + 1) == ((), ()):
+        return replace(moment, aftermath="safe")  # It fails because what it deletes is gone.
+    for way in ways:
+        if way is not ways[0]:
+            rehearsal = died.rehearse((*first, *way.steps), recorded)
+        if _is_as_usual(died, usual, rehearsal):
+            return replace(moment, way_out=way.commands)
+        ends = (step.error for step in rehearsal.steps[died.at + 2 :] if step.outcome != "ok")
+        moment = replace(moment, blocked_by=moment.blocked_by or next(ends, "it leaves other objects"))
+    return moment
+
+
+def _refused(again: StepResult) -> Aftermath:
+    if any(fault.of in LOCKS for fault in again.failure.faults):
+        return "locked"
+    return "hangs" if again.outcome == "hung" else "fails"
+
+
+def _compared(moment: Interruption, died: _Step, usual: Rehearsal, rehearsal: Rehearsal) -> Interruption:
+    """The step was repeated and ended: with the same objects, and a rollback of it as well?"""
+    lost, left = _differences(usual, died.at, rehearsal, died.at + 1)
+    if moment.verb == "create" and [*map(_kind_in, left)] == [_kind_in(moment.object)]:
+        left = (moment.object,)  # The other one has a generated name as well, and the engine knows it.
+    if lost or left:
+        return replace(moment, aftermath="loses" if lost else "leaves", lost=lost, left=left)
+    if died.back and usual.steps[-1].outcome == "ok" and (back := rehearsal.steps[died.at + 2]).outcome != "ok":
+        return replace(moment, aftermath="hangs" if back.outcome == "hung" else "fails", error=back.error, act=back.act)
+    return moment
+
+
+def _kind_in(ref: Ref) -> tuple[str, str]:
+    return ref.kind, ref.namespace
+
+
+def _is_as_usual(died: _Step, usual: Rehearsal, rehearsal: Rehearsal) -> bool:
+    """Whether a way out leads to the objects that the step leads to if nothing dies."""
+    last = len(rehearsal.steps) - 1
+    return rehearsal.steps[last].outcome == "ok" and _differences(usual, died.at, rehearsal, last) == ((), ())
+
+
+def _differences(
+    usual: Rehearsal, step: int, other: Rehearsal, other_step: int
+) -> tuple[tuple[Ref, ...], tuple[Ref, ...]]:
+    """What is missing and what is left over after a step, compared with a rehearsal in which nothing died."""
+    expected, found = _live(usual, step), _live(other, other_step)
+    return tuple(sorted(expected - found)), tuple(sorted(found - expected))
+
+
+def _live(rehearsal: Rehearsal, last: int) -> set[Ref]:
+    """The objects of engines and users that the steps created and did not delete."""
+    live: set[Ref] = set()
+    for step in rehearsal.steps[: last + 1]:
+        live |= {ref for ref in step.created if ref.kind not in RUNS_ONCE}
+        live -= set(step.deleted)
+    return live
