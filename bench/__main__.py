@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench import api, charts, fleet, rehearsals, scale
+from bench import api, charts, fleet, rehearsals, scale, waiting
 
 SECTIONS = {
     "Rehearsals": rehearsals.figures,
@@ -12,6 +12,7 @@ SECTIONS = {
     "Argo CD": fleet.figures,
     "Requests": api.figures,
     "Scale": scale.figures,
+    "Live": waiting.figures,
 }
 
 

@@ -12,6 +12,7 @@ from seatrial.cli.graph import graph
 from seatrial.cli.help import Help
 from seatrial.cli.run import run
 from seatrial.cli.serve import serve
+from seatrial.cli.wait import wait
 
 ABOUT = """Rehearse a Kubernetes release before it reaches a cluster.
 
@@ -41,6 +42,7 @@ APP.command(run, sort_key=2)
 APP.command(graph, sort_key=3)
 APP.command(serve, sort_key=4)
 APP.command(explain, sort_key=5)
+APP.command(wait, sort_key=6)
 APP.command(GENERATE)
 APP.register_install_completion_command(
     help="Install completion for bash, zsh or fish in your home directory.", sort_key=7

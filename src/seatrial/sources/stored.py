@@ -61,8 +61,13 @@ def read_history(path: str, *, name: str = "", namespace: str = "", usual: str =
 
 def recorded(body: Body) -> Release:
     """The release in a release record of Helm."""
+    return stored_revision(body).release
+
+
+def stored_revision(body: Body) -> Revision:
+    """The revision in a release record of Helm."""
     record, _ = record_in(body, Place(name_of(body), 1))
-    return _revision(record, name_of(body)).release
+    return _revision(record, name_of(body))
 
 
 def _revisions(text: Text, name: str, namespace: str, usual: str) -> Iterator[Revision]:
