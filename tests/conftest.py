@@ -38,6 +38,12 @@ def no_helm_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("seatrial.engines.helm.process.on_path", lambda name: "")
 
 
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test rehearses, except for those about the cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+
+
 @pytest.fixture(scope="session")
 def node_packages() -> Path:
     """The packages that programs in TypeScript need; a test that asks for them is skipped where there are none."""

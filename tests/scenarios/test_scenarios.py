@@ -15,8 +15,6 @@ from stable import Stable
 from story import Block, Ran, Scene, replayed, scenes, subjects
 
 import seatrial.check
-import seatrial.fleet.checked
-import seatrial.fleet.folder
 from seatrial.cli import main
 from seatrial.evidence.causes import overlaps
 from seatrial.evidence.compare.engine_differences import Seen
@@ -128,8 +126,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     """Runs commands in an empty working directory."""
     monkeypatch.chdir(tmp_path)
     made = Stage(capsys)
-    monkeypatch.setattr(seatrial.fleet.checked, "check", made.check)
-    monkeypatch.setattr(seatrial.fleet.folder, "check", made.check)
+    monkeypatch.setattr(seatrial.check, "check", made.check)
     monkeypatch.setattr(seatrial.check, "findings", made.findings)
     return made
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from seatrial.evidence.moment import Moment, moments
 from seatrial.model.finding import Finding
-from seatrial.model.resource import Place
 from seatrial.play import stored
 from seatrial.rules import all_rules
 
@@ -34,6 +33,6 @@ def steps_of(name: str) -> list[Moment]:
 def pointed_at(finding: Finding) -> list[str]:
     """`v2/templates/cm.yaml metadata.name`, or a line for what is known by its line alone."""
     return [
-        str(one) if isinstance(one, Place) else f"{one.origin.file} {'.'.join(map(str, one.path))}".strip()
+        str(one.place) if one.place else f"{one.origin.file} {'.'.join(map(str, one.path))}".strip()
         for one in finding.pointers
     ]

@@ -29,7 +29,7 @@ def named(name: str, kind: str = "Pod") -> Finding:
 
 
 def at(file: str, line: int = 1) -> Finding:
-    return replace(FOUND, pointers=(Place(file, line),))
+    return replace(FOUND, pointers=(Pointer(Origin(file), place=Place(file, line)),))
 
 
 def test_it_is_a_short_hexadecimal_number() -> None:

@@ -40,6 +40,7 @@ def check(
     rehearsal: Annotated[tuple[str, ...], flag("--rehearsal", group=REHEARSAL, value="FILE")] = (),
     interrupted: Annotated[bool, flag("--interrupted", group=REHEARSAL)] = False,
     fixing: FixFlags = NO_FIXES,
+    no_cache: Annotated[bool, flag("--no-cache", group=REHEARSAL)] = False,
     display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
     """Rehearse a release and report the steps that break or destroy something.
@@ -77,6 +78,9 @@ def check(
         Also kill each step after each of its writes, on an ordinary cluster: run the same command again, then a
         rollback or another way out. Reports where the release is locked, objects are lost or left over, and the
         commands that help. -v lists all moments.
+    no_cache
+        Rehearse again even if nothing has changed since the last check. Results are kept in $XDG_CACHE_HOME/seatrial
+        (default: ~/.cache/seatrial), without any object.
     """
     from seatrial.cli import fixes, outputs, terminal
 
@@ -85,7 +89,7 @@ def check(
     if rehearsal and (inputs or compare or since or release != NO_FLAGS):
         raise CannotContinue("--rehearsal cannot be combined with an input or with flags that select what to rehearse")
     refuse_flags("check", inputs)
-    other = Other(compare, since, rehearsal, fixing, targets, interrupted)
+    other = Other(compare, since, rehearsal, fixing, targets, interrupted, no_cache)
     done = _checked(inputs, release, findings, other, display)
     if fixing.diff:
         terminal.write(fixes.as_patch(done))
@@ -103,6 +107,7 @@ class Other(NamedTuple):
     fixing: FixFlags
     targets: tuple[Target, ...]
     interrupted: bool = False
+    no_cache: bool = False
 
 
 def _checked(
@@ -110,6 +115,7 @@ def _checked(
 ) -> Result:
     from msgspec.structs import replace
 
+    from seatrial import cache
     from seatrial.accepted import baseline
     from seatrial.accepted.policy import policy_of, with_configuration
     from seatrial.cli import fixes, outputs, terminal, threshold
@@ -128,7 +134,12 @@ def _checked(
             plain = replace(asked, compare=other.compare, interrupted=other.interrupted)
             given = with_configuration(plain, configured)
             trying = fixes.asked(other.fixing, limit, other.targets)
-            result = check_all(replace(given, fixing=trying), other.since, progress, policy)
+            whole = any(target.format == "html" for target in other.targets)
+            kept = None if whole or other.no_cache else cache.opened(beside=policy)
+            trial = replace(given, fixing=trying)
+            result = check_all(trial, other.since, progress, policy, cache=kept, whole=whole)
+            if kept is not None:
+                kept.trim()
     if other.fixing.fix:
         again = partial(check_all, given, other.since, policy=policy)
         result = fixes.written_to_disk(result, display, again)

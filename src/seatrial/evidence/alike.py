@@ -12,7 +12,7 @@ from seatrial.helm import hooks
 from seatrial.model.finding import Finding
 from seatrial.model.fingerprint import without_names
 from seatrial.model.release import Case, Release
-from seatrial.model.resource import Place, Pointer, Ref, dig
+from seatrial.model.resource import Pointer, Ref, dig
 from seatrial.model.timeline import Rehearsal
 
 NAMES_MAX = 3
@@ -61,10 +61,10 @@ def in_newest(finding: Finding, rehearsal: Rehearsal, case: Case) -> Finding:
         return finding
     old = {one.origin: one for one in case.all_resources() if one.origin.number}
 
-    def moved(pointer: Pointer | Place) -> Pointer | Place:
-        was = old.get(pointer.origin) if isinstance(pointer, Pointer) else None
+    def moved(pointer: Pointer) -> Pointer:
+        was = old.get(pointer.origin)
         now = release.find(was.ref) if was is not None else None
-        if was is None or now is None or isinstance(pointer, Place) or len(release.named(was.ref)) > 1:
+        if was is None or now is None or len(release.named(was.ref)) > 1:
             return pointer
         unchanged = dig(was.body, *pointer.path) == dig(now.body, *pointer.path)
         return now.place(*pointer.path) if unchanged else pointer

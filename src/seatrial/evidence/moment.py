@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from seatrial.model.engine import EngineId
 from seatrial.model.finding import Certainty, Damage, Finding, Invariant, Rule
 from seatrial.model.release import Case, Release
-from seatrial.model.resource import Body, Place, Pointer, Ref
+from seatrial.model.resource import Body, Place, Pointer, Ref, line
 from seatrial.model.timeline import Event, Rehearsal, StepResult
 
 
@@ -101,7 +101,7 @@ def found(
         objects=tuple(objects),
         message=message,
         details=tuple(filter(None, details)),
-        pointers=tuple(dict.fromkeys(places)),
+        pointers=tuple(dict.fromkeys(line(one) if isinstance(one, Place) else one for one in places)),
         evidence=tuple(event.index for event in evidence),
         confirm=confirm,
         schedules=(moment.rehearsal.schedule,),

@@ -8,7 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.accepted.baseline import with_known
-from seatrial.check import check
+from seatrial.cache import Cache
+from seatrial.cache.kept import kept
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.finding import Finding, worst_first
 from seatrial.model.limit import Limit, reaches
@@ -16,6 +17,17 @@ from seatrial.model.options import CheckOptions
 from seatrial.model.result import Result
 
 Progress = Callable[[str], None]
+
+
+class Needed(Struct, frozen=True):
+    """What is to be done with results."""
+
+    new_from: Limit | None = None
+    """If given, findings that reach it and that the old version of a chart has as well are known."""
+    whole: bool = True
+    """Whether a report shows whole timelines."""
+    cache: Cache | None = None
+    """Where results are looked up first, and kept."""
 
 
 class Checked(Struct, frozen=True):
@@ -62,23 +74,61 @@ def _mended(one: Checked) -> Checked:
     return replace(one, result=one.result.mended or one.result) if one.result else one
 
 
-def checked(options: CheckOptions, new_from: Limit | None, progress: Progress = lambda said: None) -> Checked:
-    """One chart; with `new_from`, what its old version has as well is known."""
+def checked(options: CheckOptions, needed: Needed, progress: Progress = lambda said: None) -> Checked:
+    """One chart, or why it could not be checked."""
     name = options.inputs[0]
     try:
-        result = check(options, progress)
-        if new_from and options.old and any(reaches(finding, new_from) for finding in result.findings):
-            result = with_known(result, _before(options, progress))
-        return Checked(name, result)
+        result = _with_known(options, needed, lambda options: check_one(options, needed, progress))
     except (CannotContinue, NothingToCheck) as why:
         sentence = str(why)
         return Checked(name, error=sentence if sentence.startswith(name) else f"{name}: {sentence}")
+    return Checked(name, result if needed.whole or options.fixing else kept(result))
 
 
-def _before(options: CheckOptions, progress: Progress) -> tuple[Finding, ...]:
+def known(options: CheckOptions, needed: Needed) -> Checked | None:
+    """One chart, if all that it takes is in the cache."""
+
+    def only_known(options: CheckOptions) -> Result:
+        if needed.cache is None or (result := needed.cache.known(options)) is None:
+            raise _NotKnown
+        return result
+
+    try:
+        return Checked(options.inputs[0], _with_known(options, needed, only_known))
+    except _NotKnown:
+        return None
+
+
+def check_one(options: CheckOptions, needed: Needed, progress: Progress) -> Result:
+    """The result of one check, from the cache if it is there."""
+
+    def check(options: CheckOptions) -> Result:
+        from seatrial.check import check  # It takes longer than to look something up.
+
+        return check(options, progress)
+
+    if needed.cache is None:
+        return check(options)
+    return needed.cache.known(options) or needed.cache.checked(options, check)
+
+
+class _NotKnown(Exception):
+    """A result that is not in the cache."""
+
+
+def _with_known(options: CheckOptions, needed: Needed, check: Callable[[CheckOptions], Result]) -> Result:
+    """The result; what the old version of the chart has as well is known, if that is asked for."""
+    result = check(options)
+    limit = needed.new_from
+    if limit is None or not options.old or not any(reaches(finding, limit) for finding in result.findings):
+        return result
+    return with_known(result, _before(options, check))
+
+
+def _before(options: CheckOptions, check: Callable[[CheckOptions], Result]) -> tuple[Finding, ...]:
     """What is found in the old version of a chart, if that can be checked."""
     try:
-        return check(replace(options, old="", instead=options.old), progress).findings
+        return check(replace(options, old="", instead=options.old)).findings
     except (CannotContinue, NothingToCheck):
         return ()
 

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 
 from seatrial.accepted.ignoring import reported
 from seatrial.accepted.policy import EVERYTHING, Policy
-from seatrial.check import check
-from seatrial.fleet.checked import Checked, Progress, checked, merged
+from seatrial.cache import Cache
+from seatrial.fleet.checked import Checked, Needed, Progress, check_one, checked, known, merged
 from seatrial.fleet.workers import workers
 from seatrial.model.errors import CannotContinue, NothingToCheck
-from seatrial.model.limit import Limit
 from seatrial.model.options import CheckOptions
 from seatrial.model.result import Result
 from seatrial.sources import MANIFESTS, kind_of
@@ -25,14 +24,24 @@ from seatrial.sources.charts.folder import changed_charts, charts_in, is_folder_
 from seatrial.sources.files import reading_instead, shown
 
 
-def check_all(options: CheckOptions, since: str, progress: Progress, policy: Policy = EVERYTHING) -> Result:
+def check_all(
+    options: CheckOptions,
+    since: str,
+    progress: Progress,
+    policy: Policy = EVERYTHING,
+    *,
+    cache: Cache | None = None,
+    whole: bool = True,
+) -> Result:
     """Check the inputs, and report what `policy` wants, without what the user ignores.
 
     Of a folder of charts, every chart is checked; with `since`, only what changed, upgraded from its old version.
+    What comes from the `cache` has no timelines; `whole` says whether they are needed.
     """
     if options.fixing:
         options = replace(options, fixing=replace(options.fixing, wanted=partial(_wanted, policy)))
-    done = _all(options, since, progress, policy.limit)
+    needed = Needed(policy.limit if since else None, whole, None if whole else cache)
+    done = _all(options, since, progress, needed)
     if done.mended is None:
         return reported(done, policy)
     with reading_instead({patch.file: patch.after for patch in done.patches}):
@@ -45,9 +54,9 @@ def _wanted(policy: Policy, result: Result) -> set[str]:
     return {finding.fingerprint for finding in reported(result, policy).findings}
 
 
-def _all(options: CheckOptions, since: str, progress: Progress, limit: Limit) -> Result:
+def _all(options: CheckOptions, since: str, progress: Progress, needed: Needed) -> Result:
     if not since and not any(map(_is_fleet, options.inputs)):
-        return check(options, progress)
+        return check_one(options, needed, progress)
     if options.compare or options.consumers:
         flag = "--compare" if options.compare else "--consumers"
         raise CannotContinue(f"{flag} needs one chart; {options.inputs[0]} is a folder of charts")
@@ -59,7 +68,7 @@ def _all(options: CheckOptions, since: str, progress: Progress, limit: Limit) ->
     if not tasks:
         where = ", ".join(options.inputs)
         raise NothingToCheck(f"{where}: no chart changed since {since}" if since else f"{where}: only library charts")
-    return merged(list(_checked(tasks, progress, limit if since else None)))
+    return merged(list(_checked(tasks, progress, needed)))
 
 
 def _is_fleet(path: str) -> bool:
@@ -79,26 +88,33 @@ def _tasks(options: CheckOptions, since: str) -> Iterator[CheckOptions]:
             yield replace(options, inputs=(path,))
 
 
-def _checked(tasks: list[CheckOptions], progress: Progress, new_from: Limit | None) -> Iterator[Checked]:
+def _checked(tasks: list[CheckOptions], progress: Progress, needed: Needed) -> Iterator[Checked]:
     """The results in the order of the tasks. A process for each core: Helm and Python both use a whole one."""
     if len(tasks) == 1:
-        yield checked(tasks[0], new_from, progress)
+        yield checked(tasks[0], needed, progress)
         return
-    with workers(min(len(tasks), os.cpu_count() or 1)) as pool:
-        running: list[Future[Checked]] = [pool.submit(checked, task, new_from) for task in tasks]
-        for number, (task, future) in enumerate(zip(tasks, running, strict=True), 1):
+    found = [known(task, needed) for task in tasks]
+    left = found.count(None)
+    if not left:
+        yield from filter(None, found)
+        return
+    with workers(min(left, os.cpu_count() or 1)) as pool:
+        running: list[Checked | Future[Checked]] = [
+            one or pool.submit(checked, task, needed) for task, one in zip(tasks, found, strict=True)
+        ]
+        for number, (task, one) in enumerate(zip(tasks, running, strict=True), 1):
             progress(f"{number} of {len(tasks)}: {task.inputs[0]}")
             try:
-                yield future.result()
+                yield one if isinstance(one, Checked) else one.result()
             except BrokenProcessPool:
-                yield _alone(task, new_from)
+                yield _alone(task, needed)
 
 
-def _alone(task: CheckOptions, new_from: Limit | None) -> Checked:
+def _alone(task: CheckOptions, needed: Needed) -> Checked:
     """A chart that ended its process, or that shared a pool with one."""
     with workers(1) as pool:
         try:
-            return pool.submit(checked, task, new_from).result()
+            return pool.submit(checked, task, needed).result()
         except BrokenProcessPool:
             name = task.inputs[0]
             return Checked(

@@ -68,7 +68,7 @@ class Finding(Struct, frozen=True):
     """One sentence: which object, when, what happens."""
     details: tuple[str, ...] = ()
     """Further sentences: what the user sees, what the next step does, why the obvious explanation is wrong."""
-    pointers: tuple[Pointer | Place, ...] = ()
+    pointers: tuple[Pointer, ...] = ()
     """Where to change it, as the rule names it."""
     places: tuple[Place, ...] = ()
     """The same as lines of files; only `check` resolves pointers."""

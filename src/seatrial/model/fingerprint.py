@@ -9,7 +9,7 @@ from posixpath import dirname, normpath, relpath
 
 from seatrial.model.finding import Finding
 from seatrial.model.release import Case, Release
-from seatrial.model.resource import Place, Ref
+from seatrial.model.resource import Ref
 
 KIND_DIGITS, NAME_DIGITS = 10, 6
 """The first part of a fingerprint is about the rule, the file and the kinds, the second about the names."""
@@ -48,8 +48,7 @@ def _file(finding: Finding, releases: Sequence[Release]) -> str:
     """The file that is to be changed, as it is called inside of the chart or folder that contains it."""
     if not finding.pointers:
         return ""
-    first = finding.pointers[0]
-    file = normpath(first.file if isinstance(first, Place) else first.origin.file)
+    file = normpath(finding.pointers[0].origin.file)
     within = [release for release in releases if _contains(release.source, file)]
     owner = max(within, key=lambda release: len(normpath(release.source)), default=None)
     if owner is None:

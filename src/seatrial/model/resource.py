@@ -54,6 +54,13 @@ class Pointer(Struct, frozen=True):
 
     origin: Origin
     path: Path = ()
+    place: Place | None = None
+    """The line, where a rule knows nothing but that."""
+
+
+def line(place: Place) -> Pointer:
+    """A pointer to what is known by its line alone."""
+    return Pointer(Origin(place.file), place=place)
 
 
 Resolve = Callable[[Pointer], Place]

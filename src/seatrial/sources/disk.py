@@ -108,10 +108,14 @@ def matching(folder: Path, pattern: str) -> list[Path]:
 
 def read(path: Path, size: int = -1) -> bytes:
     """The content of a file, or as much of it."""
-    with path.open("rb") as file:
-        data = file.read(size)
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            cannot_be_known()
+    try:
+        with path.open("rb") as file:
+            data = file.read(size)
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                cannot_be_known()
+    except OSError as error:
+        note("content", str(path), _error(error))
+        raise
     if _RECORD.get() is not None:
         note("content", str(path), digest(data) if size < 0 else _content(str(path)))
     return data

@@ -25,9 +25,9 @@ def origin(file: str, locate: Locate) -> Origin:
     return made
 
 
-def place_of(pointer: Pointer | Place) -> Place:
+def place_of(pointer: Pointer) -> Place:
     """The line of a pointer; the first line of the file if it is unknown."""
-    if isinstance(pointer, Place):
-        return pointer
+    if pointer.place is not None:
+        return pointer.place
     locate = _LOCATORS.get(pointer.origin)
     return locate(pointer.path) if locate else Place(pointer.origin.file, 1, "file")

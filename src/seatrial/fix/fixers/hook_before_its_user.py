@@ -59,7 +59,7 @@ def _hook(problem: Problem, user: Resource, needed: Resource) -> Iterator[Propos
 def _own_copy(problem: Problem, user: Resource, needed: Resource) -> Iterator[Proposal]:
     """The app uses it as well: as a hook it would be deleted at every upgrade, so the hook gets a copy."""
     pointer = problem.finding.pointers[0]
-    if needed.ref.kind not in COPIED or not isinstance(pointer, Pointer):
+    if needed.ref.kind not in COPIED or pointer.place is not None:
         return
     bound = any(edge.user.ref.group == RBAC for edge in users_of(problem.release_of(needed), needed.ref))
     yield Proposal(

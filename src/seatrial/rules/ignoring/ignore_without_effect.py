@@ -36,6 +36,7 @@ from seatrial.model.acceptance import Audit, Idle
 from seatrial.model.finding import Finding
 from seatrial.model.fingerprint import fingerprint
 from seatrial.model.release import Case
+from seatrial.model.resource import line
 
 ACTION = "ignore"
 NOWHERE = Case("", ())
@@ -55,7 +56,7 @@ def check(idle: Sequence[Idle]) -> Iterator[Finding]:
             action=ACTION,
             objects=(one.by.object,) if one.by.object else (),
             message=_message(one),
-            pointers=(one.by.place,),
+            pointers=(line(one.by.place),),
             places=(one.by.place,),
             cause=one.by.rule,
         )
