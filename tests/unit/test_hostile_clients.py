@@ -166,3 +166,40 @@ def _sent(
     found = reply.status, json.loads(reply.read())
     connection.close()
     return found
+
+
+def test_controllers_that_fight_are_stopped_and_the_server_answers(server: ApiServer) -> None:
+    json_type = {"Content-Type": "application/json"}
+    pods = {"selector": {"matchLabels": {"app": "a"}}}
+    pods["template"] = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}  # type: ignore[dict-item]
+    for kind, name in (("Deployment", "one"), ("Deployment", "two"), ("ReplicaSet", "three")):
+        body = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "labels": {"app": "a"}}, "spec": pods}
+        path = f"/secret/apis/apps/v1/namespaces/default/{kind.lower()}s"
+        assert _sent(server, "POST", path, json_type, json.dumps(body).encode())[0] == 201
+    assert server.cluster.controllers.idle
+    assert list(server.cluster.controllers.fights.seen()) == []
+    assert not server.cluster.controllers.unrest
+
+
+def test_a_stopped_controller_acts_again_when_a_client_changes_its_object(server: ApiServer) -> None:
+    cluster = server.cluster
+    json_type = {"Content-Type": "application/json"}
+    apps, scalers = "/secret/apis/apps/v1/namespaces/default", "/secret/apis/autoscaling/v2/namespaces/default"
+    pods = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"app": "a"}}, "template": pods}
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    assert _sent(server, "POST", f"{apps}/deployments", json_type, json.dumps(web).encode())[0] == 201
+    for name, least, most in (("small", 1, 2), ("large", 5, 9)):
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        bounds = {"minReplicas": least, "maxReplicas": most, "scaleTargetRef": target}
+        scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": name}}
+        body = json.dumps({**scaler, "spec": bounds}).encode()
+        assert _sent(server, "POST", f"{scalers}/horizontalpodautoscalers", json_type, body)[0] == 201
+    cluster.settle()
+    (fight,) = cluster.controllers.fights.seen()
+    assert (fight.object.name, [ref.name for ref in fight.writers]) == ("web", ["large", "small"])
+    assert _sent(server, "DELETE", f"{scalers}/horizontalpodautoscalers/large", {})[0] == 200
+    merge = {"Content-Type": "application/merge-patch+json"}
+    assert _sent(server, "PATCH", f"{apps}/deployments/web", merge, b'{"spec": {"replicas": 7}}')[0] == 200
+    cluster.settle()
+    assert _sent(server, "GET", f"{apps}/deployments/web", {})[1]["spec"]["replicas"] == 2

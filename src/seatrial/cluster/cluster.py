@@ -115,6 +115,7 @@ class Cluster:
                     return review
                 if request.verb not in WRITES:
                     return reads.answer(self, kind, request)
+                self.controllers.begin()
                 reply = self._write(kind, request)
                 self.death.wrote(kind, request)
                 return reply

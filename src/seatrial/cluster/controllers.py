@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from seatrial.cluster.clock import Clock
+from seatrial.cluster.fights import Fights
 from seatrial.cluster.indexes import Indexes
 from seatrial.cluster.store import Store
 from seatrial.cluster.view import IDLE, Read, View, controller_uid
@@ -22,8 +23,8 @@ from seatrial.kinds.workloads.scheduler import claim_of_volume
 from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref, uid_of
 
-RUNS_MAX = 500_000
-"""Reconciles in one run of a cluster. Two controllers that undo each other would never end."""
+RUNS_MAX = 200_000
+"""Reconciles that follow from one request. `Fights` stops controllers that undo each other's changes much earlier."""
 
 REPAIRED_RUNS_MAX = 20_000
 """The same where something is assumed to be repaired: controllers may then meet what they never meet."""
@@ -79,6 +80,14 @@ class Controllers:
         self.repairing: Repairer | None = None
         self.moves = 0
         self.gave_up = False
+        self.unrest = False
+        """Whether they ever gave up."""
+        self.fights = Fights()
+
+    def begin(self) -> None:
+        """A client acts: limits hold for what follows from one request."""
+        self.moves, self.gave_up = 0, False
+        self.fights.begin()
 
     def changed(self, ref: Ref, before: Body | None, after: Body | None, cause: int | None) -> None:
         """An object was created, updated or deleted: enqueue the controllers that read it."""
@@ -87,6 +96,7 @@ class Controllers:
         self.clock.note(ref, before, after)
         if after is not None and (kind is not None or self._is_repaired(ref)):
             self._enqueue(ref, cause)
+        self.fights.changed(ref, before, after)
         for read in _reads_of(ref, before, after):
             for reader in sorted(self._readers.get(read, ())):
                 self._enqueue(reader, cause)
@@ -203,6 +213,8 @@ class Controllers:
         return found
 
     def _enqueue(self, ref: Ref, cause: int | None) -> None:
+        if ref in self.fights.stopped:
+            return
         self._queue.setdefault(ref, cause)
         self._fresh.add(ref)
 
@@ -239,9 +251,17 @@ class Controllers:
     def _may_move(self) -> bool:
         self.moves += 1
         self.gave_up = self.gave_up or self.moves > (RUNS_MAX if self.repairing is None else REPAIRED_RUNS_MAX)
+        self.unrest = self.unrest or self.gave_up
         return not self.gave_up
 
     def _move(self, ref: Ref) -> None:
+        self.fights.writer = ref
+        try:
+            self._moved(ref)
+        finally:
+            self.fights.writer = None
+
+    def _moved(self, ref: Ref) -> None:
         cause = self._queue.pop(ref)
         view = self._view()
         if ref.kind == GARBAGE:

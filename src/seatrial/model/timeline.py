@@ -154,6 +154,13 @@ class Reconciled(Struct, frozen=True, omit_defaults=True):
     """For a HelmRelease: the namespace of the Helm release."""
 
 
+class Fight(Struct, frozen=True):
+    """An object that controllers change without end, and for which objects they do so."""
+
+    object: Ref
+    writers: tuple[Ref, ...]
+
+
 class StepResult(Struct, frozen=True, omit_defaults=True):
     """How one step of a trial ended, and what it did to the objects of the release."""
 
@@ -193,6 +200,8 @@ class StepResult(Struct, frozen=True, omit_defaults=True):
     """Whether the user lists every object in the input, and so expects it to go when the input goes."""
     killed: bool = False
     """Whether the trial killed the engine's process in this step."""
+    fights: tuple[Fight, ...] = ()
+    """Controllers that never converge. They were stopped."""
     again: Outcome | None = None
     """The outcome when the step was repeated unchanged. It differs only after a race."""
 

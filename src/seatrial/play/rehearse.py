@@ -184,6 +184,7 @@ def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
         orphans=tuple(sorted(orphans)),
         flags=step.flags,
         warnings=(*ended.warnings, *_unrest(cluster)),
+        fights=tuple(cluster.controllers.fights.seen()),
         waits_for=ended.stuck.waits_for if ended.stuck else (),
         lacking=ended.stuck.lacking if ended.stuck else (),
         operations=ended.operations,
@@ -200,7 +201,7 @@ def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
 
 def _unrest(cluster: Cluster) -> tuple[str, ...]:
     """The warning about a step after which controllers were stopped."""
-    if not cluster.controllers.gave_up:
+    if not cluster.controllers.unrest:
         return ()
     return (f"the cluster did not come to rest: its controllers were stopped after {controllers.RUNS_MAX:,} moves",)
 

@@ -65,7 +65,9 @@ class DeploymentRollout(Struct, frozen=True):
 def rollout_of(deployment: Body, sets: Sequence[Body]) -> DeploymentRollout:
     template = dig(deployment, "spec", "template") or {}
     same = [found for found in sets if without_hash(dig(found, "spec", "template") or {}) == without_hash(template)]
-    new = min(same, key=revision_of) if same else None
+    # The oldest: `FindNewReplicaSet` in pkg/controller/deployment/util/deployment_util.go. A revision would not do: the
+    # chosen one gets the highest, so that two equal ReplicaSets would be chosen in turns.
+    new = min(same, key=lambda found: (created_at(found), name_of(found))) if same else None
     return DeploymentRollout(deployment, new, tuple(found for found in sets if found is not new))
 
 
