@@ -21,6 +21,7 @@ from seatrial.engines import Stuck
 from seatrial.kinds.core.conditions import is_true
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, name_of, ref_of, uid_of, version_of
+from seatrial.model.timeline import Event
 from seatrial.sandbox import Door
 
 AGGREGATED = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
@@ -70,7 +71,7 @@ class RealCluster:
     def door(self) -> Door:
         raise CannotContinue("the lab runs no process in the sandbox")
 
-    def believes(self, content: Callable[[Body], bool]) -> None:
+    def believes(self, content: Callable[[Body], bool], waits_for: Callable[[Iterable[Event]], list[Ref]]) -> None:
         pass
 
     def stuck(self, patience_seconds: float) -> Stuck | None:

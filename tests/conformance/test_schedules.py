@@ -185,3 +185,27 @@ def test_eager_runs_every_controller_at_once(tmp_path: Path) -> None:
     web = DEPLOYMENT.replace("CONFIG", "there")
     rehearsal = played("eager", installs(tmp_path, web=web, config=CONFIG, hook=JOB_HOOK))
     assert "ReplicaSet" in {event.object.kind for event in rehearsal.timeline if event.effect == "created"}
+
+
+NAMESPACES = ("east", "north", "south", "west")
+SEVERAL_KINDS = "\n---\n".join(
+    text.replace("NAMESPACE", namespace)
+    for namespace in NAMESPACES
+    for text in (
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: NAMESPACE}",
+        DEPLOYMENT.replace("{name: web}", "{name: web, namespace: NAMESPACE}", 1).replace("CONFIG", "missing"),
+        DEPLOYMENT.replace("{name: web}", "{name: db, namespace: NAMESPACE}", 1)
+        .replace("kind: Deployment", "kind: StatefulSet")
+        .replace("CONFIG", "missing"),
+        "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: NAMESPACE}\nspec: {ports: [{port: 80}]}",
+    )
+)
+
+
+def test_a_wait_for_several_kinds_gives_the_same_timeline_every_time(tmp_path: Path) -> None:
+    """Helm opens its watches at once, in any order, and is stopped when some of them may not be open yet."""
+    runs = [played("lazy", installs(tmp_path / str(n), "--wait", several=SEVERAL_KINDS)) for n in range(4)]
+    awaited = {(ref.kind, ref.namespace) for ref in only(runs[0]).waits_for}
+    assert awaited == {(kind, namespace) for kind in ("Deployment", "StatefulSet") for namespace in NAMESPACES}
+    shown = [[(e.actor, e.verb, e.object, e.effect, e.message, e.cause) for e in run.timeline] for run in runs]
+    assert all(other == shown[0] for other in shown[1:])

@@ -86,6 +86,11 @@ class Recorder:
         events = (event for event in self._events[start:] if event.actor == actor and event.effect == "created")
         return {event.object: event.after for event in events if event.after is not None}
 
+    def written_since(self, start: int, actor: str) -> list[Event]:
+        """The accepted writes of an actor since the event `start`, in order."""
+        events = (event for event in self._events[start:] if event.actor == actor and event.cause is None)
+        return [event for event in events if event.after is not None or event.before is not None]
+
     def refused_since(self, start: int, actor: str) -> tuple[tuple[Event, ...], tuple[Refusal, ...]]:
         """The writes of an actor and the reads that were refused since an event."""
         writes = (event for event in self._events[start:] if event.effect == "refused" and event.actor == actor)

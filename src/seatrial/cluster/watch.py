@@ -176,9 +176,14 @@ def targets(watch: Watch, store: Store) -> list[Ref]:
     ]
 
 
-def unready(watch: Watch, store: Store, is_ready: Callable[[Body], bool]) -> list[Ref]:
-    """Watched objects that are not ready for the client yet. Ready ones are not waited for."""
-    found = ((ref, store.get(ref)) for ref in targets(watch, store))
+def unready(watch: Watch, store: Store, is_ready: Callable[[Body], bool], expected: Iterable[Ref] = ()) -> list[Ref]:
+    """The objects that a client waits for and that are not ready for it yet.
+
+    `expected`: all of them, if that is known. A client may open several watches at once, in any order; what the cluster
+    does for it must not depend on which comes first.
+    """
+    awaited = [ref for ref in expected if store.get(ref) is not None] or targets(watch, store)
+    found = ((ref, store.get(ref)) for ref in awaited)
     return [ref for ref, body in found if body is None or not is_ready(body)]
 
 

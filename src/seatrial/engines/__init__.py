@@ -6,14 +6,14 @@ sent replies, which one driver plays against the embedded cluster or a live one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from msgspec import Struct
 
 from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Body, Ref
-from seatrial.model.timeline import Operation, Outcome, Reconciled
+from seatrial.model.timeline import Event, Operation, Outcome, Reconciled
 from seatrial.sandbox import Door
 
 
@@ -26,8 +26,12 @@ class Api(Protocol):
         """How a process in the sandbox reaches the cluster."""
         ...
 
-    def believes(self, content: Callable[[Body], bool]) -> None:
-        """Tell when the client that will speak now stops waiting for an object."""
+    def believes(self, content: Callable[[Body], bool], waits_for: Callable[[Iterable[Event]], list[Ref]]) -> None:
+        """Tell when the client that will speak now stops waiting for an object, and for which it waits.
+
+        `waits_for` reads that from what the client has written so far. Its watches do not say it: they show all objects
+        of a kind, and a client that opens several at once opens them in any order.
+        """
         ...
 
     def stuck(self, patience_seconds: float) -> Stuck | None:

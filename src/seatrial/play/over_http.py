@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
 from seatrial.engines import Stuck
 from seatrial.model.resource import Body, Ref
+from seatrial.model.timeline import Event
 from seatrial.sandbox import Door
 
 CALM_SECONDS = 0.25
@@ -39,8 +40,10 @@ class OverHttp:
     def door(self) -> Door:
         return self._server.door()
 
-    def believes(self, content: Callable[[Body], bool]) -> None:
+    def believes(self, content: Callable[[Body], bool], waits_for: Callable[[Iterable[Event]], list[Ref]]) -> None:
+        start, recorder = self._cluster.recorder.count, self._cluster.recorder
         self._server.is_ready = content
+        self._server.expected = lambda: waits_for(recorder.written_since(start, self._server.actor))
 
     def stuck(self, patience_seconds: float) -> Stuck | None:
         requests, turns = self._silent

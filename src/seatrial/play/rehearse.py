@@ -273,7 +273,7 @@ def _over_http(stage: _Stage, index: int, engine: str, act: HelmAct | Invocation
     if recorded := replays.next(place, act):
         start = cluster.recorder.count
         try:
-            recorded.transcript.replay(cluster)
+            recorded.transcript.replay(cluster, _hung_at(recorded.ended))
         except ReplayDiffers:
             replays.drop(place, recorded)
             raise
@@ -282,6 +282,10 @@ def _over_http(stage: _Stage, index: int, engine: str, act: HelmAct | Invocation
     ended = _real_client(cluster, engine, act, transcript)
     replays.keep(place, Recorded(act, transcript, ended))
     return ended
+
+
+def _hung_at(ended: Ended) -> tuple[Ref, ...]:
+    return ended.stuck.waits_for if ended.outcome == "hung" and ended.stuck else ()
 
 
 def _real_client(cluster: Cluster, engine: str, act: HelmAct | Invocation, transcript: Transcript) -> Ended:

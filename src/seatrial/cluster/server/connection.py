@@ -269,15 +269,16 @@ class Connection(asyncio.Protocol):
             self._write(STREAM + _chunk({"type": "ERROR", "object": refused.status()}) + LAST_CHUNK)
             return
         self.opened = opened
+        expected = tuple(self.server.expected())
         if self.server.transcript is not None:
-            self.server.transcript.watched(opened, self.server.is_ready)
+            self.server.transcript.watched(opened, self.server.is_ready, expected)
         self.server.mark_activity()
         self._write(STREAM)
         loop = asyncio.get_running_loop()
         opened.wake = lambda: _soon(loop, self._flush)
         if request.timeout_seconds > 0:
             self.timer = loop.call_later(request.timeout_seconds, self._end_watch)
-        cluster.awaits(watch.unready(opened, cluster.store, self.server.is_ready))
+        cluster.awaits(watch.unready(opened, cluster.store, self.server.is_ready, expected))
         with cluster.lock:
             opened.refresh(cluster.store.version)
         self._flush()

@@ -28,6 +28,8 @@ BUSY_SHARE = 0.4
 IDLE_SHARE = 0.05
 LOOP_ITERATIONS = 8
 """Iterations of the event loop until every accepted connection is known and closed."""
+FAREWELL_SECONDS = 0.2
+FAREWELL_TURNS = 20
 DOUBT_SECONDS = 3.0
 DISCOVERY = ("/api", "/apis")
 UNREAD_TOTAL_MAX = 256 * 1024 * 1024
@@ -62,6 +64,8 @@ class ApiServer:
         self.is_ready: Callable[[Body], bool] = _never
         """When the current client stops waiting for an object: a slow cluster does not run controllers for a ready
         one."""
+        self.expected: Callable[[], list[Ref]] = list
+        """The objects that the current client waits for, if it has watches open; empty if only its watches say that."""
         self.mount = ""
         """The prefix of every path that the client requests."""
         self.refusing = False
@@ -157,7 +161,11 @@ class ApiServer:
         """What clients wait for: the objects of their open watches, or what one keeps polling."""
         with self.cluster.lock:
             store = self.cluster.store
-            found = {ref for opened in self.cluster.watches.waiting() for ref in watch.targets(opened, store)}
+            watches = tuple(self.cluster.watches.waiting())
+            expected = self.expected() if watches else ()
+            if live := [ref for ref in expected if store.get(ref) is not None]:
+                return sorted(live)
+            found = {ref for opened in watches for ref in watch.targets(opened, store)}
             # A copy: requests arrive on another thread.
             polled = tuple(self._polled) if self._requests_version == store.version else ()
             # A client that polls a missing object waits for its absence and is done.
@@ -243,6 +251,11 @@ class ApiServer:
         self._listening.close()
         for door in self._doors:
             (await door).close()
+        # A client that was stopped closes its watches by itself. It would complain about one that ends so early.
+        for _ in range(FAREWELL_TURNS):
+            if not any(connection.opened for connection in self.connections):
+                break
+            await asyncio.sleep(FAREWELL_SECONDS / FAREWELL_TURNS)
         # A client may have been accepted a moment ago; its connection is created in the following iterations.
         for _ in range(LOOP_ITERATIONS):
             for connection in tuple(self.connections):

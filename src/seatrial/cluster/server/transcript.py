@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.cluster import watch
+from seatrial.cluster import stuck, watch
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.responses import HttpRequest, HttpResponse, reply_to
 from seatrial.cluster.watch import Watch
@@ -76,6 +76,8 @@ class _Watched(Struct, frozen=True):
     opened: Watch
     is_ready: Callable[[Body], bool]
     """When the client stopped waiting for an object."""
+    expected: tuple[Ref, ...]
+    """The objects that it waited for, with this watch and with others."""
 
 
 class Transcript:
@@ -92,14 +94,14 @@ class Transcript:
         if not line.follows_progress:
             self._lines.append(line)
 
-    def watched(self, opened: Watch, is_ready: Callable[[Body], bool]) -> None:
-        self._lines.append(_Watched(opened, is_ready))
+    def watched(self, opened: Watch, is_ready: Callable[[Body], bool], expected: tuple[Ref, ...]) -> None:
+        self._lines.append(_Watched(opened, is_ready, expected))
 
-    def replay(self, cluster: Cluster) -> None:
+    def replay(self, cluster: Cluster, hung_at: tuple[Ref, ...] = ()) -> None:
         """Send all requests again, and wait where the client waited. Raises `ReplayDiffers` if a response differs.
 
-        What a watch shows is compared before the next request, when the client had seen enough. Ends with the client,
-        if it dies on the way.
+        What a watch shows is compared before the next request, when the client had seen enough. A client that waited
+        forever for `hung_at` must do so here. Ends with the client, if it dies on the way.
         """
         watches: list[Watch] = []
         for line in _by_name(self._lines) if cluster.death.counts else self._lines:
@@ -107,7 +109,7 @@ class Transcript:
                 return
             if isinstance(line, _Watched):
                 opened = line.opened
-                cluster.awaits(watch.unready(opened, cluster.store, line.is_ready))
+                cluster.awaits(watch.unready(opened, cluster.store, line.is_ready, line.expected))
                 watches.append(opened)
             else:
                 _compare_watches(watches, cluster)
@@ -116,6 +118,16 @@ class Transcript:
                     cluster.awaits(line.polled)
                 _compare(line.request, line.response, cluster)
         _compare_watches(watches, cluster)
+        self._compare_hang(cluster, hung_at)
+
+    def _compare_hang(self, cluster: Cluster, hung_at: tuple[Ref, ...]) -> None:
+        """A client that is stopped may not have opened all of its watches, so these do not show everything."""
+        last = next((line for line in reversed(self._lines) if isinstance(line, _Watched)), None)
+        if last is None or not hung_at or not set(hung_at).issubset(last.expected):
+            return
+        awaited = [ref for ref in last.expected if cluster.store.get(ref) is not None]
+        if tuple(stuck.stuck_on(cluster, awaited, last.is_ready, certain=False)) != hung_at:
+            raise ReplayDiffers("hang")
 
 
 def _by_name(lines: Iterable[_Answered | _Watched]) -> Iterator[_Answered | _Watched]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from seatrial.engines import Api, Ended, Stuck
@@ -16,6 +17,7 @@ from seatrial.engines.helm.sdk import (
     options_of,
     patience_seconds,
 )
+from seatrial.engines.helm.waiting import waited_for
 from seatrial.helm.binary import CHART, FLAG, NAME, VALUES, Process, find, is_flag_error
 from seatrial.helm.versions import full_version
 from seatrial.model.engine import EngineId
@@ -71,7 +73,7 @@ def other_on_path(project: Path) -> Binary | None:
 def run(act: HelmAct, api: Api, binary: Binary) -> Ended:
     """Run one act with a helm binary against `api`; a hang is ended as soon as it is certain."""
     _, timeout = options_of(act)  # refuses what leads elsewhere, such as --kubeconfig
-    api.believes(_content(act, binary))
+    api.believes(_content(act, binary), partial(waited_for, act.action))
     process = Process(binary, command(act), api.kubeconfig(act.namespace), chart=act.archive, values=act.values)
     try:
         stuck = _watched(process, api, timeout)

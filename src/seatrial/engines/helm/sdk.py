@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from seatrial.engines import Api, Ended, Stalled, Stuck
 from seatrial.engines.act import HelmAct
 from seatrial.engines.engine import PlannedStep
+from seatrial.engines.helm.waiting import waited_for
 from seatrial.helm import hooks
 from seatrial.helm import sdk as helmsdk
 from seatrial.model.errors import CannotContinue
@@ -97,7 +99,7 @@ def _acted(act: HelmAct, api: Api, config: helmsdk.Config) -> Ended:
         options = {**options_of(act)[0], **({"replace": True} if status else {})}
     context = helmsdk.HelmContext()
     call = _call(act, config, context, options)
-    api.believes(_content(options))
+    api.believes(_content(options), partial(waited_for, act.action))
     ended = _Call(call)
     stuck: Stuck | None = None
     while not is_final(stuck) and not ended.wait(PATIENCE_SECONDS):
