@@ -28,8 +28,8 @@ BUSY_SHARE = 0.4
 IDLE_SHARE = 0.05
 LOOP_ITERATIONS = 8
 """Iterations of the event loop until every accepted connection is known and closed."""
-FAREWELL_SECONDS = 0.2
-FAREWELL_TURNS = 20
+FAREWELL_SECONDS = 1.0
+FAREWELL_TURNS = 100
 DOUBT_SECONDS = 3.0
 DISCOVERY = ("/api", "/apis")
 UNREAD_TOTAL_MAX = 256 * 1024 * 1024
