@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from seatrial.cli.flags import (
     DEFAULT_OUTPUT,
@@ -16,8 +16,10 @@ from seatrial.cli.flags import (
     ReleaseFlags,
     flag,
     options,
+    refuse_flags,
 )
 from seatrial.cli.help import Help
+from seatrial.model.errors import CannotContinue
 
 GENERATE = App(
     name="generate",
@@ -30,6 +32,10 @@ GENERATE = App(
 )
 
 Target = Literal["helm", "argocd", "flux", "kapp", "cli-utils", "pulumi"]
+TARGETS = (
+    "webhook/NAME (with --in) or webhook/NAME=NAMESPACE/SERVICE, crd/PLURAL.GROUP, secret/NAMESPACE/NAME[:KEY], "
+    "image/REGISTRY/NAME:TAG, imagestreamtag/NAMESPACE/NAME:TAG, database/HOST:PORT, bucket/URL."
+)
 
 
 @GENERATE.command
@@ -73,4 +79,66 @@ def order(
 
     text = as_json(found) if output == "json" else patches(found, graph.resources)
     terminal.write("".join(f"{harmless(line)}\n" for line in text.splitlines()))
+    return 0
+
+
+@GENERATE.command
+def wait(
+    *targets: Annotated[str, Parameter(help=TARGETS, show_default=False)],
+    target: Annotated[
+        Literal["helm", "argocd", "flux", "kubectl", "pulumi"], flag("--for", group=REHEARSAL, value="ENGINE")
+    ],
+    source: Annotated[str, flag("--in", group=REHEARSAL, value="INPUT")] = "",
+    namespace: Annotated[str, flag("--namespace", "-n", group=REHEARSAL, value="NAME")] = "",
+    name: Annotated[str, flag("--name", group=OUTPUT, value="NAME")] = "",
+    image: Annotated[str, flag("--image", group=OUTPUT, value="IMAGE")] = "",
+    weight: Annotated[int, flag("--weight", "--wave", group=OUTPUT, value="NUMBER")] = 0,
+    phase: Annotated[Literal["pre", "post"], flag("--phase", group=OUTPUT, value="WHEN")] = "post",
+    deadline: Annotated[str, flag("--deadline", group=OUTPUT, value="DURATION")] = "10m",
+) -> int:
+    """Write a Job that waits until something is so, with its ServiceAccount and the least rights.
+
+    The Job asks in a loop and ends as soon as the answer is right. `seatrial check` rehearses it like any other Job.
+
+    Exit codes: 0 written, 2 the target or the input could not be read.
+
+    Parameters
+    ----------
+    target
+        Engine that runs the Job: its hook, weight or wave.
+    source
+        Chart or manifests with the webhook configuration, its Service and an object to call it with.
+    namespace
+        Namespace of the Job (default: that of the release; for manifests, default).
+    name
+        Name of the Job and its rights (default: wait-for-...).
+    image
+        Image with sh and what the script uses: kubectl, nc or curl.
+    weight
+        Hook weight or wave of the Job (default: 0).
+    phase
+        For Helm and Argo CD: before or after the regular resources; with Argo CD, post is the sync itself.
+    deadline
+        How long the Job waits before it fails (default: 10m).
+    """
+    from seatrial.cli import terminal
+    from seatrial.generate.wait import IMAGE, Gate, rendered_with
+    from seatrial.generate.wait import wait as gate_of
+    from seatrial.text.durations import seconds_in
+
+    refuse_flags("generate wait", targets)
+    if not targets:
+        raise CannotContinue(f"generate wait needs a target: {TARGETS}")
+    graph = None
+    if source:
+        from seatrial.graph.linking import graph_of
+        from seatrial.plan.plans import newest_releases
+
+        own = ReleaseFlags(namespace=namespace or rendered_with(target))
+        graph = graph_of(newest_releases(options("generate wait", (source,), own)))
+    seconds = seconds_in(deadline)
+    if not seconds:
+        raise CannotContinue(f"--deadline {deadline}: not a length of time; write 90s, 10m or 1h")
+    gate = Gate(target, namespace, name, image or IMAGE, weight, phase, int(seconds))
+    terminal.write(gate_of(targets, gate, graph))
     return 0

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 INDENT = "  "
+SHORT_MAX = 80
 _PLAIN = re.compile(r"[A-Za-z/.][-A-Za-z0-9_./]*(?::[-A-Za-z0-9_./]+)*")
 _WORDS = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
 
@@ -52,16 +53,25 @@ def _lines(value: Any, comments: Comments, path: tuple[str | int, ...], indent: 
 
 def _entry(head: str, value: Any, comments: Comments, path: tuple[str | int, ...], indent: str) -> Iterator[str]:
     match value:
+        case list() if _is_short(value):
+            yield f"{head} [{', '.join(map(scalar, value))}]"
         case dict() | list() if value:
             yield head
             yield from _lines(value, comments, path, indent + INDENT)
-        case dict() | list():
-            yield f"{head} {'{}' if isinstance(value, dict) else '[]'}"
+        case dict():
+            yield f"{head} {{}}"
         case str() if "\n" in value:
             yield f"{head} |" if value.endswith("\n") else f"{head} |-"
             yield from (f"{indent}{INDENT}{line}".rstrip() for line in value.splitlines())
         case _:
             yield f"{head} {scalar(value)}"
+
+
+def _is_short(value: list[Any]) -> bool:
+    """Whether a list fits into one line."""
+    return (
+        all(isinstance(entry, str | int) and "\n" not in str(entry) for entry in value) and len(str(value)) <= SHORT_MAX
+    )
 
 
 def _commented(comments: Comments, path: tuple[str | int, ...], indent: str) -> Iterator[str]:

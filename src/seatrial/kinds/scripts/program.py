@@ -98,6 +98,10 @@ def is_known_absent(ref: Ref, world: World) -> bool:
     return world.served(ref.kind, ref.group)
 
 
+ASSUMED_VALUE = "YXNzdW1lZA=="
+"""A value of a Secret or a certificate that a script asks for: `assumed`, in base64."""
+
+
 def stand_in(ref: Ref) -> Body | None:
     """An object that a program only looks at, as it may be in a cluster; None if that is unknown."""
     meta: Body = {"name": ref.name, "namespace": ref.namespace} if ref.namespace else {"name": ref.name}
@@ -129,7 +133,10 @@ def stand_in(ref: Ref) -> Body | None:
         case "apiextensions.k8s.io", "CustomResourceDefinition":
             return _definition(ref.name)
         case "admissionregistration.k8s.io", "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration":
-            return {**body, "apiVersion": f"{ref.group}/v1", "webhooks": []}
+            # It has a certificate, as scripts ask for, and no rules: it is never called.
+            hook = {"name": f"{ref.name}.assumed.example", "admissionReviewVersions": ["v1"], "sideEffects": "None"}
+            client = {"url": "https://assumed.example/", "caBundle": ASSUMED_VALUE}
+            return {**body, "apiVersion": f"{ref.group}/v1", "webhooks": [{**hook, "clientConfig": client}]}
     return None
 
 

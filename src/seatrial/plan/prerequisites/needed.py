@@ -29,7 +29,7 @@ from seatrial.kinds.operators.table import (
     workload_of,
 )
 from seatrial.kinds.scripts.commands import ANY_RIGHT
-from seatrial.kinds.scripts.program import stand_in
+from seatrial.kinds.scripts.program import ASSUMED_VALUE, stand_in
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model.program import short
@@ -68,6 +68,7 @@ NAMED_ONLY: dict[tuple[str, str], Body] = {
 """Bodies for objects that a program only reads by name."""
 FLUX_KINDS = ("HelmRelease", "Kustomization")
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_DATA_KEY = re.compile(r"\.data(?:\.((?:[-\w]|\\+\.)+)|\[\\*'([-.\w]+)\\*'\])")
 BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 OPERATOR_NAMESPACE = "kube-system"
 """Where operators are assumed to run: a namespace that no release creates."""
@@ -258,10 +259,19 @@ def _assumed_object(
     usual = usual or {"apiVersion": f"{ref.group}/{served[_key(ref)]}", "spec": {}}
     body: Body = {**usual, "kind": ref.kind, "metadata": {**(usual.get("metadata") or {}), **meta}}
     keys = sorted({need.key for need in needs if need.key})
-    if keys:
-        body["data"] = dict.fromkeys(keys, "")
+    data = dict.fromkeys(keys, "")
+    if ref.kind in ("ConfigMap", "Secret") and any(need.program for need in needs):
+        data |= dict.fromkeys(_keys_asked_for(user) or ["assumed"], ASSUMED_VALUE)
+    if data:
+        body["data"] = data
     named = f" (keys {', '.join(keys)})" if keys else ""
     return body, Prerequisite(f"{ref}", f"{user.ref} needs it{named}")
+
+
+def _keys_asked_for(user: Resource) -> list[str]:
+    """The keys of Secrets and ConfigMaps that a script reads: `{.data.password}`, `{.data['tls.crt']}`."""
+    text = str(dig(user.body, "spec"))
+    return sorted({(plain or quoted).replace("\\", "") for plain, quoted in _DATA_KEY.findall(text)})
 
 
 def _crd(
