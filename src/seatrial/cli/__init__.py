@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -24,6 +25,12 @@ INTERRUPTED = 130
 HELM_ENVIRONMENT = {"HELM_QPS": "1000000", "HELM_BURST_LIMIT": "1000000", "GOGC": "300"}
 """Lift client-go's rate limit (5 qps) and relax Go's GC: Helm re-reads discovery for every object; saves about 20 %."""
 
+DESCRIPTORS_MIN = 64
+SYSTEM_ERRORS = (
+    *(errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.ENOMEM, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EAGAIN),
+)
+"""What a system lacks; not a bug, and nothing that the input can do about it."""
+
 SOURCES = str(Path(__file__).parents[1])
 
 
@@ -41,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _restart_with(HELM_ENVIRONMENT)
     try:
+        _refuse_few_descriptors()
         with _sigterm_as_interrupt():
             return _run(given)
     except CannotContinue as why:
@@ -52,6 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _close_stdout()
         return 0
+    except (OSError, MemoryError) as why:
+        return _ended(_lacking(why), FAILED) if _is_of_the_system(why) else _bug(why, given)
     except Exception as bug:  # noqa: BLE001 - the one place that turns a bug into a sentence
         return _bug(bug, given)
 
@@ -67,6 +77,19 @@ def _restart_with(environment: dict[str, str]) -> None:
     missing = any(os.environ.get(name) != value for name, value in environment.items())
     if missing and os.name == "posix" and sys.executable:
         os.execve(sys.executable, sys.orig_argv, {**os.environ, **environment})
+
+
+def _refuse_few_descriptors() -> None:
+    """With fewer, anything may fail anywhere, and a library would report that with a traceback."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= allowed < DESCRIPTORS_MIN:
+        raise CannotContinue(
+            f"this system allows {allowed} open files; at least {DESCRIPTORS_MIN} are needed (ulimit -n)"
+        )
 
 
 @contextmanager
@@ -116,6 +139,18 @@ def _ended(sentence: str, code: int) -> int:
     text = "\n".join(harmless(words) for words in sentence.splitlines())
     sys.stderr.write(f"seatrial: {text}\n")
     return code
+
+
+def _is_of_the_system(why: OSError | MemoryError) -> bool:
+    return isinstance(why, MemoryError) or why.errno in SYSTEM_ERRORS
+
+
+def _lacking(why: OSError | MemoryError) -> str:
+    if isinstance(why, MemoryError):
+        return "this system gives no more memory"
+    hint = {errno.EMFILE: "; raise the limit (ulimit -n)", errno.ENOSPC: "; free some space or set TMPDIR"}
+    where = f": {why.filename}" if why.filename else ""
+    return f"{(why.strerror or str(why)).lower()}{where}{hint.get(why.errno or 0, '')}"
 
 
 def _bug(bug: Exception, arguments: list[str]) -> int:

@@ -14,11 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from helm_python import Chart, Config, HelmCancelledError, HelmContext, HelmError
-from helm_python import _native as native
+from seatrial.helm.library import refuse_small_system
 
-from seatrial.model.resource import Body
-from seatrial.sandbox import folders
+refuse_small_system()
+
+from helm_python import Chart, Config, HelmCancelledError, HelmContext, HelmError  # noqa: E402 - only if it can be loaded
+from helm_python import _native as native  # noqa: E402
+
+from seatrial.model.resource import Body  # noqa: E402
+from seatrial.sandbox import folders  # noqa: E402
 
 __all__ = ["Chart", "Config", "HelmCancelledError", "HelmContext", "HelmError"]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
 from seatrial.engines import Stuck
+from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Event
 from seatrial.sandbox import Door
@@ -22,6 +24,19 @@ Turns are counted and not time: on a busy machine a client that has something to
 SILENCE_SECONDS = 15.0
 DOUBT_SECONDS = 10.0
 """How long, where it has all that it should be content with."""
+_ENVIRONMENT = re.compile(
+    r"dial tcp 127\.0\.0\.1:\d+: .*"
+    r"|(?:open|socket|pipe|pipe2|fork/exec|accept4?|write|mkdir) ?\S*: (?:too many open files|cannot allocate memory"
+    r"|no space left on device|resource temporarily unavailable|disk quota exceeded)"
+)
+"""Errors of a client that only this system can cause: the server of a rehearsal listens as long as its client runs."""
+
+
+def refuse_environment(error: str) -> None:
+    """Raise if a client failed because of this system: the cluster that it could not reach is not the chart's fault."""
+    if fault := _ENVIRONMENT.search(error):
+        words = " ".join(error[fault.start() :].split())
+        raise CannotContinue(f"reach the rehearsed cluster: {words}; this system lacks something, not the input")
 
 
 class OverHttp:

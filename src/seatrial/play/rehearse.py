@@ -31,7 +31,7 @@ from seatrial.plan.plan import Plan
 from seatrial.play import timed_out_hooks
 from seatrial.play.heard import Heard, Recorded, Replays
 from seatrial.play.in_process import InProcess
-from seatrial.play.over_http import OverHttp
+from seatrial.play.over_http import OverHttp, refuse_environment
 from seatrial.play.prerequisites import HELM, assume, put_deployed
 
 USER = "user"
@@ -296,6 +296,8 @@ def _real_client(cluster: Cluster, engine: str, act: HelmAct | Invocation, trans
     start = cluster.recorder.count
     with ApiServer(cluster, actor=engine, client_manager=manager, transcript=transcript) as server:
         ended = run(act, OverHttp(cluster, server))
+    if ended.outcome == "failed":
+        refuse_environment(ended.error)
     if isinstance(act, HelmAct):
         timed_out_hooks.delete_hooks(cluster, act.action, engine, start, ended)
     return _with_failure(cluster, start, engine, ended)

@@ -209,8 +209,11 @@ def _listed(tree: Tree, folder: str) -> Iterator[tuple[str, str, str, int]]:
     for line in filter(None, listing.decode(errors="surrogateescape").split("\0")):
         about, _, path = line.partition("\t")
         mode, _, oid, size = about.split()
-        if mode != _SUBMODULE:
-            yield path, mode, oid, int(size)
+        if mode == _SUBMODULE:
+            continue
+        if not size.isdigit():  # Of an object that the clone lacks git prints `BAD`.
+            raise _absent(tree, oid)
+        yield path, mode, oid, int(size)
 
 
 def _refuse_too_much(tree: Tree, folder: str, sizes: list[int]) -> None:
@@ -242,9 +245,13 @@ def _blobs(tree: Tree, oids: list[str]) -> Iterator[bytes]:
         end = said.index(b"\n", start)
         _, _, size = said[start:end].decode().rpartition(" ")
         if not size.isdigit():
-            raise CannotContinue(f"{tree.shown('')}: read the git object {oid}: not in this clone; run git fetch")
+            raise _absent(tree, oid)
         start = end + 1 + int(size) + 1
         yield said[end + 1 : start - 1]
+
+
+def _absent(tree: Tree, oid: str) -> CannotContinue:
+    return CannotContinue(f"{tree.shown('')}: read the git object {oid}: not in this clone; run git fetch")
 
 
 def _commit(top: str, ref: str, source: str) -> str:
