@@ -93,7 +93,7 @@ def test_help_lists_the_commands_without_loading_helm(capsys: Capture) -> None:
         (
             ["chek"],
             'unknown command "chek". Did you mean "check"? '
-            "Available commands: check, run, graph, serve, explain, wait, generate",
+            "Available commands: check, run, graph, serve, explain, wait, apply, generate",
         ),
         (["--bogus"], "unknown flag --bogus; put flags after the command, as in: seatrial check --bogus"),
         (

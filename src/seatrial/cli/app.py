@@ -5,6 +5,7 @@ from __future__ import annotations
 from cyclopts import App
 
 from seatrial import __version__
+from seatrial.cli.apply import apply
 from seatrial.cli.check import check
 from seatrial.cli.explain import explain
 from seatrial.cli.generate import GENERATE
@@ -43,6 +44,7 @@ APP.command(graph, sort_key=3)
 APP.command(serve, sort_key=4)
 APP.command(explain, sort_key=5)
 APP.command(wait, sort_key=6)
+APP.command(apply, sort_key=6)
 APP.command(GENERATE)
 APP.register_install_completion_command(
     help="Install completion for bash, zsh or fish in your home directory.", sort_key=7

@@ -17,7 +17,7 @@ from msgspec import Struct
 from seatrial.live import probe
 from seatrial.live.client import Client, denial_of, path_of
 from seatrial.live.discovery import from_resource_list
-from seatrial.live.seen import FORBIDDEN, IsServed, Keys, Probe, ProbeResult, Question, Read, Record, Seen
+from seatrial.live.seen import FORBIDDEN, IsServed, Keys, KindOf, Probe, ProbeResult, Question, Read, Record, Seen
 from seatrial.live.transport import Disconnected, Refused, Request
 from seatrial.live.watching import Change, follow
 from seatrial.model.errors import CannotContinue
@@ -31,6 +31,8 @@ UNSERVED_SECONDS = 1.0
 """Until discovery is read again for a kind that is not served yet."""
 FIRST_LOOK_SECONDS = 10.0
 """So that a short deadline does not end in a report of nothing, where the API server is slow."""
+HORIZON_SECONDS = 86_400.0
+"""A watch goes on until the client is closed: deadlines are not its business."""
 JOIN_SECONDS = 0.02
 JOINS_MAX = 10
 """A thread that calls a webhook that never answers is left to end with the process."""
@@ -39,6 +41,7 @@ EXPECTED = (Refused, Disconnected, CannotContinue)
 
 RELATED: dict[type[Question], tuple[str, ...]] = {
     IsServed: ("CustomResourceDefinition", "APIService"),
+    KindOf: ("CustomResourceDefinition", "APIService"),
     Keys: ("Secret",),
     Record: ("Secret",),
     Probe: ("Service", "EndpointSlice", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
@@ -71,9 +74,11 @@ _Item = _Synced | _Changed | _Failed | _Answered
 class Fetching:
     """State over time: the open watches, the questions under way, and when to ask again."""
 
-    def __init__(self, client: Client, seen: Seen, seconds: float) -> None:
+    def __init__(self, client: Client, seen: Seen, seconds: float, *, by_name: bool = True) -> None:
+        """`by_name`: read a single object where only one of its kind is looked for."""
         self.client = client
         self.seen = seen
+        self._by_name = by_name
         self._began = time.monotonic()
         self._until = self._began + seconds
         self._items: queue.SimpleQueue[_Item] = queue.SimpleQueue()
@@ -98,6 +103,10 @@ class Fetching:
             if not any(thread.is_alive() for thread in self._threads):
                 return
 
+    def allow(self, seconds: float) -> None:
+        """A new deadline, from now on."""
+        self._until = time.monotonic() + seconds
+
     @property
     def left_seconds(self) -> float:
         return self._until - time.monotonic()
@@ -120,7 +129,8 @@ class Fetching:
         """Open what is to be read, and ask what is to be asked."""
         self._look_for_unserved()
         opened = (*self._open, *self._unserved)
-        for read in _broadened(read for read in self.seen.unread if not any(other.includes(read) for other in opened)):
+        unread = [read for read in self.seen.unread if not any(other.includes(read) for other in opened)]
+        for read in _broadened(unread, by_name=self._by_name):
             self._start_read(read)
         for question in [question for question in self.seen.unanswered if question not in self._asking]:
             self._asking.add(question)
@@ -186,7 +196,7 @@ class Fetching:
         if isinstance(answer, CannotContinue):
             raise answer
         self.seen.reply(question, answer)
-        if _is_no(answer):
+        if _is_no(question, answer):
             pause = self._pauses.get(question, PAUSE_SECONDS)
             self._due[question] = time.monotonic() + pause
             self._pauses[question] = min(pause * 1.5, PAUSE_SECONDS_MAX)
@@ -195,7 +205,7 @@ class Fetching:
         """Ask again what this change may have changed."""
         for question, answer in self.seen.answered():
             if kind in RELATED[type(question)]:
-                (self.seen.doubt if _is_no(answer) else self.seen.forget)(question)
+                (self.seen.doubt if _is_no(question, answer) else self.seen.forget)(question)
                 self._due.pop(question, None)
 
     def _ask_again(self) -> None:
@@ -241,9 +251,8 @@ class Fetching:
         labels = ",".join(f"{key}={value}" for key, value in read.labels)
         fields = f"metadata.name={read.name}" if read.name else ""
         namespace = read.namespace if kind.namespaced else ""
-        seconds = max(0.0, self.left_seconds) + FIRST_LOOK_SECONDS
         try:
-            for change in follow(self.client, kind, namespace, seconds=seconds, labels=labels, fields=fields):
+            for change in follow(self.client, kind, namespace, seconds=HORIZON_SECONDS, labels=labels, fields=fields):
                 if listed is None:
                     self._items.put(_Changed(change))
                 elif change.type == "SYNCED":
@@ -268,6 +277,9 @@ class Fetching:
         match question:
             case IsServed(group, version, kind):
                 return self._served(group, version, kind)
+            case KindOf(plural, group):
+                kinds = self.client.served().kinds
+                return next((found.kind for found in kinds if (found.plural, found.group) == (plural, group)), "")
             case Keys(secret):
                 body = self._secret(secret)
                 return tuple(dig(body, "data") or ()) if isinstance(body, dict) else body
@@ -275,9 +287,9 @@ class Fetching:
                 body = self._secret(secret)
                 return stored_revision(body) if isinstance(body, dict) and body else FORBIDDEN
             case Probe(configuration, webhook):
-                kind_ = self.client.served().find(configuration.group, configuration.kind)
-                found = self.client.get(kind_, "", configuration.name) if kind_ else None
-                return probe.call(self.client, found, webhook) if found else ProbeResult(untold="it is gone")
+                served = self.client.served().find(configuration.group, configuration.kind)
+                body = self.client.get(served, "", configuration.name) if served else None
+                return probe.call(self.client, body, webhook) if body else ProbeResult(untold="it is gone")
 
     def _served(self, group: str, version: str, kind: str) -> str:
         """Discovery of one group-version: the whole would be large, and is often a moment older."""
@@ -306,20 +318,20 @@ class Fetching:
             raise
 
 
-def _broadened(reads: Iterable[Read]) -> list[Read]:
+def _broadened(reads: Iterable[Read], *, by_name: bool) -> list[Read]:
     """Reads of several names of a kind as one read of all of them, so that there is one list and one watch."""
     alike: dict[tuple[str, str, str], list[Read]] = {}
     for read in sorted(reads):
         alike.setdefault((read.kind, read.group, read.namespace), []).append(read)
     return [
-        found[0] if len(found) == 1 else Read(kind, group, namespace)
+        found[0] if len(found) == 1 and (by_name or not found[0].name) else Read(kind, group, namespace)
         for (kind, group, namespace), found in alike.items()
     ]
 
 
-def _is_no(answer: Any) -> bool:
+def _is_no(question: Question, answer: Any) -> bool:
     match answer:
-        case str():
+        case str() if isinstance(question, IsServed):
             return bool(answer)
         case ProbeResult(error=error):
             return bool(error)

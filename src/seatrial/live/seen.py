@@ -15,7 +15,7 @@ from seatrial.kinds.core.objectmeta import controller_of
 from seatrial.kinds.workloads.images import running_images
 from seatrial.kinds.workloads.pod_template import claims_of
 from seatrial.kinds.workloads.scheduler import claim_of_volume
-from seatrial.model.resource import Body, Ref, dig, labels_of, name_of, ref_of, uid_of
+from seatrial.model.resource import Body, Ref, dig, labels_of, metadata, name_of, ref_of, uid_of
 
 WORKLOADS = (("Deployment", "apps"), ("StatefulSet", "apps"), ("DaemonSet", "apps"))
 
@@ -43,6 +43,13 @@ class IsServed(Struct, frozen=True):
     group: str
     version: str
     kind: str
+
+
+class KindOf(Struct, frozen=True):
+    """Question: which kind has this plural? The answer is its name, empty if there is none."""
+
+    plural: str
+    group: str
 
 
 class Keys(Struct, frozen=True):
@@ -76,7 +83,7 @@ class ProbeResult(Struct, frozen=True):
 FORBIDDEN = "forbidden"
 """The answer to a question that the user may not ask."""
 
-Question = IsServed | Keys | Record | Probe
+Question = IsServed | KindOf | Keys | Record | Probe
 
 
 class Seen:
@@ -87,6 +94,7 @@ class Seen:
         self.unanswered: dict[Question, None] = {}
         self.forbidden: set[Read] = set()
         self._objects: dict[Ref, Body] = {}
+        self._written: dict[Ref, Body] = {}
         self._covered: set[Read] = set()
         self._answers: dict[Question, Any] = {}
         self._stale: set[Question] = set()
@@ -96,10 +104,20 @@ class Seen:
     # What the caller fetches.
 
     def put(self, body: Body) -> None:
-        self._objects[ref_of(body)] = body
+        """An object as it is now. An older state than the known one is ignored: watches lag behind our own writes."""
+        ref = ref_of(body)
+        known = self._objects.get(ref)
+        if known is None or uid_of(known) != uid_of(body) or _version(body) >= _version(known):
+            self._objects[ref] = body
 
     def drop(self, ref: Ref) -> None:
         self._objects.pop(ref, None)
+        self._written.pop(ref, None)
+
+    def wrote(self, body: Body) -> None:
+        """An object as our own write left it: no list or watch that is older counts."""
+        self._written[ref_of(body)] = body
+        self.put(body)
 
     def cover(self, read: Read, bodies: Iterable[Body]) -> None:
         """These are all objects of this read; others of it are gone."""
@@ -107,6 +125,9 @@ class Seen:
             del self._objects[ref]
         for body in bodies:
             self.put(body)
+        for ref, body in self._written.items():
+            if read.matches(ref, body):
+                self.put(body)
         self._covered.add(read)
         self.unread = {other for other in self.unread if not read.includes(other)}
 
@@ -221,3 +242,9 @@ class Seen:
     def _found(self, kind: str, group: str, namespace: str) -> list[Body]:
         refs = (ref for ref in self._objects if (ref.kind, ref.group) == (kind, group))
         return [self._objects[ref] for ref in sorted(refs) if namespace in ("", ref.namespace)]
+
+
+def _version(body: Body) -> int:
+    """The resourceVersion as a number, which it is for every kind that the API server stores; otherwise 0."""
+    text = str(metadata(body).get("resourceVersion") or "")
+    return int(text) if text.isdecimal() else 0

@@ -130,6 +130,19 @@ def client_fault(client: Body, seen: Seen) -> Verdict:
     return verdict
 
 
+def service_usable(ref: Ref, seen: Seen) -> Verdict:
+    """A Service that has a ready endpoint, at whichever port."""
+    body = seen.get(ref)
+    if body is None:
+        return absent(ref, seen)
+    if dig(body, "spec", "type") == "ExternalName":
+        return USABLE
+    names = [str(port.get("name") or "") for port in listed(body, "spec", "ports")]
+    if any(ready_endpoints(ref.namespace, ref.name, name, seen) for name in names):
+        return USABLE
+    return lacks(f"{ref} has no ready endpoint", ref)
+
+
 def secret_usable(ref: Ref, seen: Seen, keys: tuple[str, ...] = ()) -> Verdict:
     if seen.get(ref) is None:
         return absent(ref, seen)

@@ -43,6 +43,8 @@ class Parent(Struct, frozen=True):
     kind: str
     name: str
     namespace: str
+    tooling: str = TOOLING
+    manager: str = MANAGER
 
     @property
     def id(self) -> str:
@@ -97,11 +99,11 @@ def _written(parent: Parent, kinds: Kinds, namespaces: Iterable[str]) -> Command
     annotations = {
         f"{PREFIX}/additional-namespaces": ",".join(sorted(filter(None, namespaces))),
         f"{PREFIX}/contains-group-kinds": ",".join(sorted(kinds)),
-        f"{PREFIX}/tooling": TOOLING,
+        f"{PREFIX}/tooling": parent.tooling,
     }
     meta = {"name": parent.name, "namespace": parent.namespace, "annotations": annotations}
     body: Body = {"apiVersion": "v1", "kind": parent.kind, "metadata": {**meta, "labels": {f"{PREFIX}/id": parent.id}}}
-    return Command("apply", "v1", parent.kind, parent.namespace, parent.name, body, MANAGER)
+    return Command("apply", "v1", parent.kind, parent.namespace, parent.name, body, parent.manager)
 
 
 def _kinds(members: Iterable[Body]) -> Kinds:
