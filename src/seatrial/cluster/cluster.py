@@ -201,7 +201,7 @@ class Cluster:
         elif ref.kind == "APIService" and ref.group == apiservice.GROUP:
             self._api_service_changed(before, after)
         elif after is not None and generic.is_description(ref):
-            self.controllers.learn(generic.described_kinds(after))
+            self.controllers.learn(generic.described_kinds(generic.operator_in(after)))
         self.controllers.changed(ref, before, after, cause)
         if before is None and ref.kind == "Namespace" and ref.name in self.provided:
             self._provide(ref.name, cause)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from seatrial.evidence.described import deployments
 from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment
 from seatrial.evidence.unserved import DEFINITION
 from seatrial.helm import hooks
 from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating
-from seatrial.kinds.operators.generic import described_deployments
 from seatrial.kinds.operators.table import workload_of
 from seatrial.kinds.scripts.commands import needed
 from seatrial.model.release import Case, Release, Resource
@@ -116,21 +116,17 @@ def _setter(rehearsal: Rehearsal, ref: Ref, finalizer: str) -> str:
 
 def _went(moment: Moment, operator: str) -> Event | None:
     """The deletion of an operator that no longer exists when the step has ended."""
-    described = _described(moment.rehearsal)
+    described = deployments(moment.case)
     for event in moment.rehearsal.timeline:
         if event.step > moment.index or event.effect not in GOING or event.object.kind not in WORKLOADS:
             continue
         owner = workload_of(event.before or {})
-        is_its = (owner is not None and owner[0].name == operator) or described.get(event.object) == operator
+        is_its = (owner is not None and owner[0].name == operator) or (
+            event.object in described and described[event.object].name == operator
+        )
         if is_its and moment.live(event.object) is None:
             return event
     return None
-
-
-def _described(rehearsal: Rehearsal) -> dict[Ref, str]:
-    """The Deployments of operators that the trial describes."""
-    assumed = (event for event in rehearsal.timeline if event.step < 0 and event.object.kind == "ConfigMap")
-    return {ref: name for event in assumed if event.after for ref, name in described_deployments(event.after)}
 
 
 def _likely(moment: Moment, deletion: Event, finalizer: str) -> Held | None:

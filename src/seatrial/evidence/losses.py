@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.breaches import traced
+from seatrial.evidence.described import products
 from seatrial.evidence.history import GOING, is_from_people
 from seatrial.evidence.moment import Moment
 from seatrial.evidence.rotated import same_input
 from seatrial.evidence.secret_data import secret_data
 from seatrial.evidence.users import WEBHOOKS, Live, live_at, running_users
 from seatrial.evidence.volumes import CLAIM, VOLUME
-from seatrial.graph import products_of, users_of
+from seatrial.graph import users_of
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.core.objectmeta import is_terminating
@@ -201,7 +202,7 @@ def _is_unique(moment: Moment, ref: Ref, deletion: Event) -> bool:
     if not held or (now is not None and secret_data(now) == held):
         return False
     case = moment.case
-    if any(ref in products_of(resource) for resource in case.all_resources()):
+    if any(ref in products(case, resource) for resource in case.all_resources()):
         return False
     renders = [
         (release, found) for release in (case.before, *case.releases) if release and (found := release.find(ref))

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from seatrial.evidence.described import products
 from seatrial.evidence.moment import Moment
-from seatrial.graph import needs_of, products_of
+from seatrial.graph import needs_of
 from seatrial.model.release import Resource
 from seatrial.model.resource import Ref
 
@@ -28,7 +29,7 @@ def chain(moment: Moment, ref: Ref) -> list[Link]:
     found: list[Link] = []
     missing: Ref | None = ref
     while missing is not None and len(found) < LINKS_MAX and missing not in [link.missing for link in found]:
-        producer = next((r for r in moment.case.all_resources() if missing in products_of(r)), None)
+        producer = next((r for r in moment.case.all_resources() if missing in products(moment.case, r)), None)
         there = producer is not None and moment.live(producer.ref) is not None
         found.append(Link(missing, producer.ref if producer else None, there))
         missing = next(_lacks(moment, producer), None) if producer and there else None

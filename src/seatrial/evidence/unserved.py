@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from seatrial.evidence.argocd.syncs import is_argocd
+from seatrial.evidence.described import generated
 from seatrial.evidence.faults import faults
 from seatrial.evidence.moment import Moment, moments
-from seatrial.kinds.operators.generated_crds import crds_of
 from seatrial.model.refusal import Fault, GroupVersionKind
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, version_of
@@ -57,11 +57,11 @@ def defines(body: Body, missing: Unserved) -> bool:
     return body.get("kind") == DEFINITION and (dig(spec, "names", "kind"), spec.get("group")) == _key(missing)
 
 
-def generated_by(resources: Iterable[Resource], missing: Unserved) -> Resource | None:
-    """The object among these from which an operator would create the missing CRD."""
+def generated_by(case: Case, missing: Unserved) -> Resource | None:
+    """The object of the trial from which an operator would create the missing CRD."""
     version = version_of(missing.api_version)
-    for resource in resources:
-        made = [body for body in crds_of(resource.body) if defines(body, missing)]
+    for resource in case.all_resources():
+        made = [body for body in generated(case, resource.body) if defines(body, missing)]
         if any(version in served_versions(body) for body in made):
             return resource
     return None

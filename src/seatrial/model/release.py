@@ -11,6 +11,7 @@ from msgspec import Struct
 from seatrial.model.program import Program
 from seatrial.model.resource import Body, Origin, Place, Pointer, Ref
 from seatrial.model.result import Consumer, Difference, Prerequisite
+from seatrial.model.trial import Operator
 
 RECORD_TYPE = "helm.sh/release.v1"
 """The type of the Secrets in which Helm stores the revisions of a release."""
@@ -115,6 +116,8 @@ class Case(Struct, frozen=True, omit_defaults=True):
     """Objects that differ between renderings of one chart."""
     consumer: Consumer | None = None
     """The chart of this case, if the input is a library."""
+    operators: tuple[Operator, ...] = ()
+    """The operators that the trial describes."""
     notes: tuple[str, ...] = ()
     """Notes on what was assumed."""
     not_rehearsed: tuple[str, ...] = ()

@@ -41,6 +41,12 @@ class Operator(Struct, frozen=True, forbid_unknown_fields=True):
     version: str = ""
     deployment: str = ""
     kinds: tuple[str, ...] = ()
+    cluster_scoped: tuple[str, ...] = msgspec.field(default=(), name="clusterScoped")
+    """More of its kinds, which have no namespace."""
+    generates: dict[str, str] = {}
+    """The kinds whose CRDs it creates, by the kind of the object from which it creates them."""
+    exits: bool = False
+    """Whether its process exits while none of its CRDs exists."""
     versions: tuple[str, ...] = ()
     """The versions in which its kinds are served, oldest first; by default v1alpha1, v1beta1 and v1."""
     finalizer: str = ""
@@ -50,6 +56,10 @@ class Operator(Struct, frozen=True, forbid_unknown_fields=True):
     produces: dict[str, str] = {}
     owns: bool = True
     """Whether what it produces is deleted with the custom resource."""
+
+    @property
+    def all_kinds(self) -> tuple[str, ...]:
+        return (*self.kinds, *self.cluster_scoped)
 
 
 class Assumptions(Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,13 +7,14 @@ from typing import Literal
 
 from msgspec import Struct
 
+from seatrial.evidence import described
 from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.hooks.runs import Lack, acted_on, done_by_helm, event_of
 from seatrial.evidence.moment import Moment, found, moments
-from seatrial.graph import needs_of, products_of
+from seatrial.graph import needs_of
 from seatrial.helm import hooks
 from seatrial.kinds import Need
-from seatrial.kinds.operators.table import operator_kinds, role_for, workload_of
+from seatrial.kinds.operators.table import role_for, workload_of
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
@@ -82,7 +83,7 @@ def finding_about(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, in
         else f"{ends(moment, one.user.ref)}: {hook}{one.user.ref} {how(one.need)} {one.need.object}, "
         "which does not exist",
         details=(
-            f"{one.need.object} is {_made(one)}, {_when(one)}.",
+            f"{one.need.object} is {_made(case, one)}, {_when(one)}.",
             _order(rehearsal, one, event),
             _sees(rehearsal, case, one, event),
             after_failure(moment, one.user.ref),
@@ -107,7 +108,7 @@ def _is_deleted(moment: Moment, producer: Resource) -> bool:
 
 def _producer(case: Case, ref: Ref) -> Resource | None:
     """The object from which `ref` is produced, in any release of the trial."""
-    return next((resource for resource in case.all_resources() if ref in products_of(resource)), None)
+    return next((resource for resource in case.all_resources() if ref in described.products(case, resource)), None)
 
 
 def _explained(moment: Moment, user: Resource, need: Need, producer: Resource) -> Awaited:
@@ -131,23 +132,20 @@ def _store(case: Case, producer: Resource, product: Ref) -> Resource | None:
 
 def _operator(case: Case, producer: Resource) -> Resource | None:
     """The operator's workload, if a release of the trial has it."""
-    name = _maker_of(producer)
+    name, deployments = described.maker(case, producer.ref), described.deployments(case)
     for resource in case.all_resources():
+        if resource.ref in deployments and deployments[resource.ref].name == name:
+            return resource
         owner = workload_of(resource.body)
         if owner is not None and (owner[0].name, owner[1].role) == (name, role_for(owner[0], producer.ref.group)):
             return resource
     return None
 
 
-def _maker_of(producer: Resource) -> str:
-    found = operator_kinds().get((producer.ref.group, producer.ref.kind))
-    return found[0].name if found else ""
-
-
-def _made(one: Awaited) -> str:
+def _made(case: Case, one: Awaited) -> str:
     if one.need.object.kind == IMAGE:
         return f"built by {one.producer.ref}"
-    return f"created by {_maker_of(one.producer) or 'its operator'} from {one.producer.ref}"
+    return f"created by {described.maker(case, one.producer.ref) or 'its operator'} from {one.producer.ref}"
 
 
 def _when(one: Awaited) -> str:

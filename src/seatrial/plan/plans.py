@@ -35,6 +35,7 @@ from seatrial.plan.prerequisites.combined import (
     prerequisites_of,
     without_installed,
 )
+from seatrial.plan.prerequisites.declared import is_described
 from seatrial.plan.real_engines import BINARIES, simulated_engine, with_binary
 from seatrial.plan.renderings import between_acts, between_steps, both_acts, consumer_of
 from seatrial.plan.steps import created_by_engine, planned_steps, usual_engine
@@ -303,6 +304,7 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         absent=tuple(needs.absent),
         missing_dependencies=tuple(dict.fromkeys(name for one in given for name in one.missing_dependencies)),
         differences=tuple(between_steps(steps, setting)),
+        operators=tuple(one for one in trial.assume.operators if is_described(one)),
         notes=notes,
         not_rehearsed=unseen,
         hollow=bool(unseen) and all(step.hollow for step in steps if step.release),

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from seatrial.engines.engine import Engine, PlannedStep, load, names
+from seatrial.engines.scopes import scoped, scopes_of
 from seatrial.engines.setting import Setting
 from seatrial.kinds.tables.catalogue import GROUPS, named_kind
 from seatrial.model.errors import CannotContinue, NothingToCheck
@@ -32,8 +33,16 @@ def planned_steps(steps: Iterable[Step], setting: Setting) -> list[PlannedStep[A
     planned: list[PlannedStep[Any]] = []
     for step in _named(_flat(steps), setting):
         by = engine if _is_own(step, engine) else load(BY_HAND)
-        planned.append(by.stage(step, with_repos(setting, step), planned))
+        planned.append(_in_scope(by.stage(step, with_repos(setting, step), planned), setting, planned))
     return planned
+
+
+def _in_scope(planned: PlannedStep[Any], setting: Setting, earlier: Iterable[PlannedStep[Any]]) -> PlannedStep[Any]:
+    """A step whose objects have the names that the cluster gives them: others may define their kinds."""
+    if planned.release is None:
+        return planned
+    before = (r.body for one in earlier if one.release for r in (*one.release.resources, *one.release.crds))
+    return replace(planned, release=scoped(planned.release, scopes_of((*setting.assumed, *before))))
 
 
 def with_repos(setting: Setting, step: Step) -> Setting:

@@ -14,9 +14,9 @@ from seatrial.engines.argocd.declared import app_of, declared, declared_set, in_
 from seatrial.engines.argocd.fleet import Fleet
 from seatrial.engines.argocd.projects import DEFAULT, project_of, windows_for
 from seatrial.engines.argocd.rollout import rollout_of
-from seatrial.engines.argocd.scopes import Scopes, scoped, scopes_of
 from seatrial.engines.argocd.settings import OPENSHIFT, OPENSHIFT_VERSION, is_setting, settings_of
 from seatrial.engines.engine import PlannedStep, known_version
+from seatrial.engines.scopes import Scopes, scoped, scopes_of
 from seatrial.engines.setting import Setting, is_chart, release_of, served, values_of
 from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.operators.argocd import GROUP

@@ -42,7 +42,7 @@ def unknown_kinds(rehearsal: Rehearsal, case: Case) -> Iterator[Unknown]:
 
 def generator_of(case: Case, unknown: Unknown) -> Resource | None:
     """The object of the trial from which an operator creates the CRD of one of the kinds."""
-    found = (generated_by(case.all_resources(), _wanted(resource)) for resource in unknown.resources)
+    found = (generated_by(case, _wanted(resource)) for resource in unknown.resources)
     return next(filter(None, found), None)
 
 

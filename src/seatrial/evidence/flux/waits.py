@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from seatrial.evidence.described import products
 from seatrial.evidence.faults import faults
 from seatrial.evidence.flux.reconciliations import GROUP, dependencies, holder
 from seatrial.evidence.moment import moments
-from seatrial.graph import needs_of, products_of
+from seatrial.graph import needs_of
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Reconciled, Rehearsal, StepResult
@@ -59,7 +60,7 @@ def lacked(rehearsal: Rehearsal, case: Case, found: TimedOutWait) -> Iterator[tu
 
 def is_made_by_operator(case: Case, ref: Ref) -> bool:
     """Whether an operator creates the object from another one of the trial: other rules report that."""
-    return any(ref in products_of(resource) for resource in case.all_resources())
+    return any(ref in products(case, resource) for resource in case.all_resources())
 
 
 def _behind(case: Case, step: int, ended: StepResult, ref: Ref) -> Iterator[tuple[Resource, int]]:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from seatrial.kinds import Acts, Create, Emit, Kind, Need, Update, World
-from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating, namespace_of, without_finalizer
+from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating, without_finalizer
 from seatrial.kinds.operators import (
     argocd,
     builds,
@@ -23,20 +23,27 @@ from seatrial.kinds.operators import (
     prometheus,
     sealed_secret,
 )
+from seatrial.kinds.operators.generated_crds import CRD_GROUP
+from seatrial.kinds.operators.manifests import crd_of
 from seatrial.kinds.operators.patterns import Named, matches, parse
-from seatrial.kinds.operators.reconcile import keep_finalizer, secret
+from seatrial.kinds.operators.reconcile import apply, keep_finalizer, secret
 from seatrial.kinds.operators.table import (
     Number,
     OperatorEntry,
     OperatorKind,
+    Version,
     is_available,
     is_cluster_scoped,
+    plural_for,
     release_of,
     role_for,
     table,
 )
+from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.workloads.kubelet import ANY_KEY
+from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref, dig, name_of
+from seatrial.model.trial import Operator
 
 OWN_FILES = (
     argocd,
@@ -52,23 +59,8 @@ OWN_FILES = (
 DESCRIBED_IN = ("kube-system", "seatrial-operator-")
 """Where a trial's operators are stored: the namespace, and the prefix of the ConfigMap names."""
 NEWEST: Number = (999,)
-
-
-class DescribedOperator(Struct, frozen=True):
-    """An operator as a trial describes it."""
-
-    name: str
-    kinds: tuple[str, ...]
-    """`Lock.canal.example`"""
-    deployment: str = ""
-    """`namespace/name` of the Deployment that must be available; without it, the operator always runs."""
-    finalizer: str = ""
-    makes: tuple[str, ...] = ()
-    """Patterns: `Secret {spec.target.name}`."""
-    removes: tuple[str, ...] = ()
-    """Finalizers of others that it removes from a deleted object."""
-    owns: bool = True
-    """Whether what it makes is deleted with the custom resource."""
+ANY_VERSION = ("v1alpha1", "v1beta1", "v1")
+"""Versions served for a described kind, whose real version is unknown."""
 
 
 class KindBehaviour(Struct, frozen=True):
@@ -83,9 +75,11 @@ class KindBehaviour(Struct, frozen=True):
     needs: tuple[str, ...] = ()
     removes: tuple[str, ...] = ()
     owns: bool = True
+    generates: Body | None = None
+    """The CRD that the operator creates for every object of this kind."""
 
 
-def description(operator: DescribedOperator) -> Body:
+def description(operator: Operator) -> Body:
     """The ConfigMap that describes an operator to the cluster."""
     namespace, prefix = DESCRIBED_IN
     meta = {"name": prefix + operator.name, "namespace": namespace}
@@ -98,19 +92,23 @@ def is_description(ref: Ref) -> bool:
     return ref.kind == "ConfigMap" and ref.namespace == namespace and ref.name.startswith(prefix)
 
 
-def described_kinds(body: Body) -> Iterator[Kind]:
+def operator_in(body: Body) -> Operator:
+    """The operator that a ConfigMap describes."""
+    return msgspec.json.decode(str(dig(body, "data", "operator")), type=Operator)
+
+
+def described_kinds(described: Operator) -> Iterator[Kind]:
     """The kinds of an operator that a trial describes."""
-    described = msgspec.json.decode(str(dig(body, "data", "operator")), type=DescribedOperator)
 
     def release(world: World) -> Number | None:
         if not described.deployment:
             return NEWEST
-        namespace, _, name = described.deployment.rpartition("/")
-        found = world.get(Ref("Deployment", namespace or "default", name, "apps"))
+        found = world.get(deployment_of(described))
         return NEWEST if found is not None and is_available(found) else None
 
-    for name in described.kinds:
+    for name in described.all_kinds:
         kind, _, group = name.partition(".")
+        generated = described.generates.get(name, "")
         yield _kind(
             KindBehaviour(
                 described.name,
@@ -118,19 +116,41 @@ def described_kinds(body: Body) -> Iterator[Kind]:
                 kind,
                 release,
                 described.finalizer,
-                described.makes,
+                tuple(_patterns(described)),
                 removes=described.removes,
                 owns=described.owns,
+                generates=described_crd(described, generated) if generated else None,
             )
         )
 
 
-def described_deployments(body: Body) -> Iterator[tuple[Ref, str]]:
-    """The Deployment of an operator that a trial describes, and the operator's name; nothing for other objects."""
-    if is_description(Ref("ConfigMap", namespace_of(body), name_of(body))):
-        described = msgspec.json.decode(str(dig(body, "data", "operator")), type=DescribedOperator)
-        namespace, _, name = described.deployment.rpartition("/")
-        yield Ref("Deployment", namespace or "default", name, "apps"), described.name
+def described_crd(operator: Operator, name: str) -> Body:
+    """The CRD of a kind of a described operator, in all versions that it serves."""
+    kind, _, group = name.partition(".")
+    if not group:
+        raise CannotContinue(f"assume.operators: {operator.name}: {name!r} is not of the form Kind.group")
+    versions = operator.versions or ANY_VERSION
+    served = tuple(Version(version) for version in versions)
+    namespaced = name not in operator.cluster_scoped
+    return crd_of(
+        OperatorKind(group, kind, plural_for(group, kind), namespaced, (), ("status",), served), versions, versions[-1]
+    )
+
+
+def deployment_of(operator: Operator) -> Ref:
+    """The Deployment of a described operator."""
+    namespace, _, name = operator.deployment.rpartition("/")
+    return Ref("Deployment", namespace or "default", name, "apps")
+
+
+def _patterns(operator: Operator) -> Iterator[str]:
+    """`secret: spec.target.name` as a pattern of the objects that an operator creates."""
+    known = {entry.kind.lower(): entry for entry in CATALOGUE.values()}
+    for kind, path in operator.produces.items():
+        entry = known.get(kind.lower())
+        if entry is None:
+            raise CannotContinue(f"assume.operators: {operator.name}: produces: {kind!r} is not a kind of Kubernetes")
+        yield f"{entry.kind}{'.' if entry.group else ''}{entry.group} {{{path}}}"
 
 
 def _of_table(operator: OperatorEntry, kind: OperatorKind) -> KindBehaviour:
@@ -147,8 +167,13 @@ def _kind(behaviour: KindBehaviour) -> Kind:
             for named in matches(pattern, body):
                 yield Need(_ref(named), pattern.stage, named.field, optional=pattern.optional)
 
-    def produces(body: Body) -> Iterator[Ref]:
+    def products(body: Body) -> Iterator[Ref]:
         return (_ref(named) for text in behaviour.makes for named in matches(parse(text), body))
+
+    def produces(body: Body) -> Iterator[Ref]:
+        yield from products(body)
+        if behaviour.generates is not None:
+            yield Ref("CustomResourceDefinition", "", name_of(behaviour.generates), CRD_GROUP)
 
     def behave(body: Body, world: World) -> Acts:
         release = behaviour.release(world)
@@ -158,7 +183,9 @@ def _kind(behaviour: KindBehaviour) -> Kind:
             return
         if release is None or not (yield from keep_finalizer(body, release, behaviour.finalizer)):
             return
-        for ref in produces(body):
+        if behaviour.generates is not None:
+            yield from apply(behaviour.generates, world, owner=body if behaviour.owns else None)
+        for ref in products(body):
             if world.get(ref) is None and (made := _made(body, ref)):
                 refusal = yield Create(made, owner=body if behaviour.owns else None)
                 if refusal is not None:

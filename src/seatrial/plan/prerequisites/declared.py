@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from seatrial.kinds import Kind
-from seatrial.kinds.operators.generic import DescribedOperator, described_kinds, description, is_description
-from seatrial.kinds.operators.manifests import crd_of, install_manifests, workload_of
-from seatrial.kinds.operators.table import OperatorKind, Version, find, is_cluster_scoped, plural_for
-from seatrial.kinds.tables.catalogue import CATALOGUE
+from seatrial.kinds.operators.generic import (
+    deployment_of,
+    described_crd,
+    described_kinds,
+    description,
+    is_description,
+    operator_in,
+)
+from seatrial.kinds.operators.manifests import install_manifests, workload_of
+from seatrial.kinds.operators.table import find, is_cluster_scoped
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref, group_of, metadata, name_of, ref_of
 from seatrial.model.trial import Operator, StorageClass
 
-ANY_VERSION = ("v1alpha1", "v1beta1", "v1")
-"""Versions served for a described kind, whose real version is unknown."""
 USUAL_STORAGE = StorageClass("standard", binding="WaitForFirstConsumer", default=True)
 """As on most clusters: a default class that waits for the first consumer."""
 
 
 def assumed_objects(operator: Operator) -> list[Body]:
     """The objects of an operator that is assumed to run, in an order in which they can be created."""
-    return list(_described(operator) if _is_described(operator) else _known(operator))
+    return list(_described(operator) if is_described(operator) else _known(operator))
 
 
 def without_installed_parts(
@@ -36,7 +40,7 @@ def without_installed_parts(
 
 def described_in(assumed: Iterable[Body]) -> dict[tuple[str, str], Kind]:
     """The kinds of the operators described in a trial, by (group, kind)."""
-    kinds = (kind for body in assumed if is_description(_ref(body)) for kind in described_kinds(body))
+    kinds = (kind for body in assumed if is_description(_ref(body)) for kind in described_kinds(operator_in(body)))
     return {(kind.group, kind.kind): kind for kind in kinds}
 
 
@@ -59,54 +63,30 @@ def _known(operator: Operator) -> Iterator[Body]:
     return install_manifests(find(operator.name, operator.version), operator.version)
 
 
-def _is_described(operator: Operator) -> bool:
-    return bool(operator.kinds or operator.deployment or operator.finalizer or operator.produces)
+def is_described(operator: Operator) -> bool:
+    return bool(operator.all_kinds or operator.deployment or operator.finalizer or operator.produces)
 
 
 def _described(operator: Operator) -> Iterator[Body]:
     if operator.version:
         raise CannotContinue(f"assume.operators: {operator.name}: a described operator takes no version; remove it")
-    if not operator.kinds:
+    if not operator.all_kinds:
         raise CannotContinue(
             f"assume.operators: {operator.name}: needs the kinds it reconciles, such as kinds: [Lock.example.com]"
         )
-    for name in operator.kinds:
-        kind, _, group = name.partition(".")
-        if not group:
-            raise CannotContinue(f"assume.operators: {operator.name}: kinds: {name!r} is not of the form Kind.group")
-        versions = operator.versions or ANY_VERSION
-        yield crd_of(_unknown_kind(group, kind, versions), versions, versions[-1])
-    yield description(
-        DescribedOperator(
-            operator.name,
-            operator.kinds,
-            operator.deployment,
-            operator.finalizer,
-            tuple(_patterns(operator)),
-            operator.removes,
-            operator.owns,
-        )
-    )
+    unknown = [name for name in operator.generates if name not in operator.all_kinds]
+    if unknown:
+        raise CannotContinue(f"assume.operators: {operator.name}: generates: {unknown[0]!r} is not one of its kinds")
+    for name in operator.all_kinds:
+        if name not in operator.generates.values():
+            yield described_crd(operator, name)
+    tuple(described_kinds(operator))  # Refuses kinds that it cannot produce.
+    yield description(operator)
     if operator.deployment:
-        namespace, _, name = operator.deployment.rpartition("/")
-        if namespace:
-            yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-        yield workload_of(name, namespace or "default", f"{operator.name}:assumed")
-
-
-def _patterns(operator: Operator) -> Iterator[str]:
-    """`secret: spec.target.name` as a pattern of the objects that an operator creates."""
-    kinds = {entry.kind.lower(): entry for entry in CATALOGUE.values()}
-    for kind, path in operator.produces.items():
-        entry = kinds.get(kind.lower())
-        if entry is None:
-            raise CannotContinue(f"assume.operators: {operator.name}: produces: {kind!r} is not a kind of Kubernetes")
-        yield f"{entry.kind}{'.' if entry.group else ''}{entry.group} {{{path}}}"
-
-
-def _unknown_kind(group: str, kind: str, versions: Iterable[str]) -> OperatorKind:
-    served = tuple(Version(name) for name in versions)
-    return OperatorKind(group, kind, plural_for(group, kind), True, (), ("status",), served)
+        deployment = deployment_of(operator)
+        if "/" in operator.deployment:
+            yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": deployment.namespace}}
+        yield workload_of(deployment.name, deployment.namespace, f"{operator.name}:assumed")
 
 
 def _ref(body: Body) -> Ref:

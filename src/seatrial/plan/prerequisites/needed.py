@@ -16,6 +16,7 @@ from seatrial.graph import edges, products_of
 from seatrial.kinds import Kind, Need
 from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.operators import cert_manager, generated_crds
+from seatrial.kinds.operators.generic import is_description, operator_in
 from seatrial.kinds.operators.manifests import crd_of, workloads
 from seatrial.kinds.operators.table import (
     OperatorKind,
@@ -98,6 +99,7 @@ def crds(
     defined = {_defined(r.body) for r in resources} | {_defined(body) for body in given}
     if not deployed:
         defined |= {_defined(crd) for r in resources for crd in generated_crds.crds_of(r.body)}
+        defined |= {_described_key(name) for body in given for name in _generated(body)}
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in resources:
         if _is_custom(resource):
@@ -112,6 +114,16 @@ def crds(
         for key in sorted({*found, *users})
         if key not in defined
     ]
+
+
+def _generated(given: Body) -> Iterable[str]:
+    """The kinds whose CRDs a described operator creates, if the object describes one."""
+    return operator_in(given).generates.values() if is_description(ref_in_cluster(given)) else ()
+
+
+def _described_key(name: str) -> tuple[str, str]:
+    kind, _, group = name.partition(".")
+    return group, kind
 
 
 def pinned_operators(releases: Iterable[Release]) -> dict[str, Pin]:

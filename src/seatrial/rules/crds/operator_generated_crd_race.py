@@ -46,6 +46,7 @@ from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import look_at_operation
 from seatrial.evidence.argocd.unserved import Unknown, generator_of, unknown_kinds
+from seatrial.evidence.described import maker
 from seatrial.evidence.flux.reconciliations import failed_kustomization, failed_release
 from seatrial.evidence.history import newest
 from seatrial.evidence.hooks.runs import helm_act
@@ -58,7 +59,6 @@ from seatrial.evidence.unserved import (
     unserved,
 )
 from seatrial.helm import hooks
-from seatrial.kinds.operators.generated_crds import GENERATORS
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, dig, group_of
@@ -92,9 +92,8 @@ EXISTING = "On a cluster where the template already exists, the kind is served, 
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    brought = list(case.all_resources())
     for step, _, kinds in unserved(rehearsal, case):
-        made = [(missing, generated_by(brought, missing)) for missing in kinds]
+        made = [(missing, generated_by(case, missing)) for missing in kinds]
         early = [(missing, generator) for missing, generator in made if generator is not None]
         if early:
             yield _finding(Moment(rehearsal, case, step), *zip(*early, strict=True))
@@ -121,7 +120,7 @@ def _finding(moment: Moment, kinds: tuple[Unserved, ...], generators: tuple[Reso
         damage="failed-deploy",
         message=f"{_fails(moment, users[0])}: {first_named(users)} needs a CRD generated later",
         details=(
-            f"{_operator(templates[0])} generates the CRD from {first_named(templates)}.",
+            f"{maker(moment.case, templates[0])} generates the CRD from {first_named(templates)}.",
             RESOLVED_BY.get(who) or _why(written, ended, users[0]),
             moment.says,
             f"{crd} is created after {who} has failed." if crd else "",
@@ -147,7 +146,7 @@ def _of_sync(rehearsal: Rehearsal, case: Case, unknown: Unknown, generator: Reso
         damage="failed-deploy",
         message=f"the sync of {operation.app} fails: {first_named(users)} needs a CRD generated later",
         details=(
-            f"{_operator(generator.ref)} generates the CRD from {generator.ref}. The sync fails {when}.",
+            f"{maker(case, generator.ref)} generates the CRD from {generator.ref}. The sync fails {when}.",
             "Argo CD resolves all kinds before the first wave, so nothing is applied, not even the template. A later "
             "wave has no effect without SkipDryRunOnMissingResource=true on the object."
             if not unknown.in_its_wave
@@ -158,10 +157,6 @@ def _of_sync(rehearsal: Rehearsal, case: Case, unknown: Unknown, generator: Reso
         places=[*(r.place("kind") for r in unknown.resources), generator.place("metadata", "name")],
         confirm=look_at_operation(operation),
     )
-
-
-def _operator(template: Ref) -> str:
-    return GENERATORS[template.group, template.kind][0]
 
 
 def _crds(moment: Moment, kinds: tuple[Unserved, ...]) -> Iterator[str]:

@@ -106,7 +106,7 @@ def _is_foreign(missing: Unserved) -> bool:
 def _comes_too_late(case: Case, missing: Unserved) -> bool:
     """Whether a release of the trial brings it: then the rules about ordering report it."""
     resources = list(case.all_resources())
-    return defined_by(resources, missing) is not None or generated_by(resources, missing) is not None
+    return defined_by(resources, missing) is not None or generated_by(case, missing) is not None
 
 
 def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding:

@@ -37,9 +37,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.described import products
 from seatrial.evidence.history import restarted
 from seatrial.evidence.moment import Moment, found, moments
-from seatrial.graph import needs_of, products_of
+from seatrial.graph import needs_of
 from seatrial.helm import hooks
 from seatrial.kinds import Need
 from seatrial.model.finding import Finding, Rule
@@ -78,7 +79,7 @@ def _stale(moment: Moment) -> Iterator[Finding]:
         was = old.find(producer.ref)
         if was is None or hooks.is_hook(producer.body) or was.body.get("spec") == producer.body.get("spec"):
             continue
-        for secret in products_of(producer):
+        for secret in products(moment.case, producer):
             for user, need in _readers(moment, new.resources, secret):
                 events = _in_order(moment, user.ref, producer.ref)
                 if events:

@@ -1,6 +1,7 @@
-"""Whether custom kinds have a namespace, from the CRDs of others: Argo CD asks the cluster, not the source.
+"""Whether custom kinds have a namespace, from the CRDs of others: engines ask the cluster, not the source.
 
-Upstream: `IsNamespaced` in gitops-engine/pkg/cache/cluster.go, `NormalizeTargetObjects` in controller/state.go.
+Upstream for Argo CD: `IsNamespaced` in gitops-engine/pkg/cache/cluster.go, `NormalizeTargetObjects` in
+controller/state.go.
 """
 
 from __future__ import annotations

@@ -1,0 +1,43 @@
+"""What the operators do that a trial describes: their kinds, their products, their Deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seatrial.graph import products_of
+from seatrial.kinds.operators.generated_crds import GENERATORS, crds_of
+from seatrial.kinds.operators.generic import deployment_of, described_crd, described_kinds
+from seatrial.kinds.operators.table import operator_kinds
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Body, Ref
+from seatrial.model.trial import Operator
+
+
+def products(case: Case, resource: Resource) -> list[Ref]:
+    """The objects that an object leads to, through Kubernetes or through a known or described operator."""
+    if not case.operators:
+        return products_of(resource)
+    kinds = (kind for operator in case.operators for kind in described_kinds(operator))
+    return products_of(resource, {(kind.group, kind.kind): kind for kind in kinds})
+
+
+def maker(case: Case, ref: Ref) -> str:
+    """The name of the operator that acts on an object; empty if none is known."""
+    described = (one.name for one in case.operators if f"{ref.kind}.{ref.group}" in one.all_kinds)
+    known = operator_kinds().get((ref.group, ref.kind))
+    generator = GENERATORS.get((ref.group, ref.kind), ("",))[0]
+    return next(described, "") or generator or (known[0].name if known else "")
+
+
+def deployments(case: Case) -> dict[Ref, Operator]:
+    """The Deployments of described operators."""
+    return {deployment_of(one): one for one in case.operators if one.deployment}
+
+
+def generated(case: Case, body: Body) -> Iterator[Body]:
+    """The CRDs that an operator creates from an object."""
+    yield from crds_of(body)
+    named = f"{body.get('kind')}.{str(body.get('apiVersion')).partition('/')[0]}"
+    for operator in case.operators:
+        if named in operator.generates:
+            yield described_crd(operator, operator.generates[named])
