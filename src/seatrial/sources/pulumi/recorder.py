@@ -52,7 +52,7 @@ class Pipes:
         return json.loads(self._reads.readline() or "null")
 
     def send(self, message: dict[str, Any]) -> None:
-        self._writes.write(json.dumps(message) + "\n")
+        self._writes.write(json.dumps(message, sort_keys=True) + "\n")
         self._writes.flush()
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
