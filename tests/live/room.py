@@ -12,6 +12,7 @@ from faultproxy import FaultProxy, faults_before
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
 from seatrial.helm import records
+from seatrial.helm.hooks import HOOK, is_hook
 from seatrial.kinds.operators.reconcile import CA_BUNDLE
 from seatrial.live.client import Client
 from seatrial.live.fetching import Fetching
@@ -178,9 +179,11 @@ def custom(group: str, kind: str, version: str = "v1") -> Body:
 
 def record(name: str, number: int, status: str, *objects: Body) -> Body:
     """A release Secret as Helm writes it."""
-    manifest = "---\n".join(msgspec.yaml.encode(body).decode() for body in objects)
-    content = {"name": name, "version": number, "namespace": "default", "manifest": manifest}
+    regular, hooks = [body for body in objects if not is_hook(body)], [body for body in objects if is_hook(body)]
+    manifest = "---\n".join(msgspec.yaml.encode(body).decode() for body in regular)
+    content: Body = {"name": name, "version": number, "namespace": "default", "manifest": manifest}
     content["info"] = {"status": status}
+    content["hooks"] = [{"path": "hook.yaml", "manifest": msgspec.yaml.encode(body).decode()} for body in hooks]
     labels = {"name": name, "owner": "helm", "status": status, "version": str(number)}
     meta = {"name": records.record_name(name, number), "namespace": "default", "labels": labels}
     return {
@@ -190,3 +193,7 @@ def record(name: str, number: int, status: str, *objects: Body) -> Body:
         "metadata": meta,
         "data": {"release": records.encode(content)},
     }
+
+
+def as_hook(body: Body, events: str = "pre-install,pre-upgrade") -> Body:
+    return {**body, "metadata": {**body["metadata"], "annotations": {HOOK: events}}}

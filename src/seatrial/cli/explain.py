@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
+from seatrial.cli.cluster import CURRENT, LIVE, ClusterFlags
 from seatrial.cli.flags import OUTPUT, ColorFlag, OutputFlags, flag, refuse_flags
 from seatrial.model.errors import CannotContinue, NothingToCheck
 
 if TYPE_CHECKING:
     from seatrial.explain.diagnosis import Diagnosis
+    from seatrial.explain.stuckpage import StuckTopic
     from seatrial.explain.topics import Topic
+    from seatrial.report.page import Page
 
+READ_SECONDS_MAX = 60.0
+"""For reading what a chain is made of."""
 ERROR_TEXT = Group("Error text", sort_key=1)
 TOPICS = (
     "Names or codes of rules, kinds (Deployment, deploy, ExternalSecret), engines (argocd, helm@3), an error text, a "
@@ -27,6 +32,9 @@ def explain(
     *topics: Annotated[str, Parameter(allow_leading_hyphen=True, help=TOPICS, show_default=False)],
     engine: Annotated[str, flag("--engine", group=ERROR_TEXT, value="NAME")] = "",
     step: Annotated[str, flag("--step", group=ERROR_TEXT, value="NAME")] = "",
+    live: Annotated[bool, flag("--live", group=LIVE)] = False,
+    namespace: Annotated[str, flag("--namespace", "-n", group=LIVE, value="NAME")] = "",
+    cluster: ClusterFlags = CURRENT,
     output: Annotated[Literal["full", "json"], flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
     verbose: Annotated[bool, flag("--verbose", "-v", group=OUTPUT)] = False,
     color: ColorFlag = "auto",
@@ -39,6 +47,7 @@ def explain(
     reproduces it.
 
       helm upgrade shop ./chart 2>&1 | seatrial explain -
+      seatrial explain --live release/shop -n shop
 
     Exit codes: 0 explained, 2 no such name, 3 no known error in the text.
 
@@ -48,6 +57,11 @@ def explain(
         Engine that printed the error text, if the text does not show it.
     step
         Step that printed it: install, upgrade, rollback or uninstall.
+    live
+        Explain why something of a real cluster is stuck: release/NAME (Helm), app/NAME (Argo CD), kustomization/NAME or
+        helmrelease/NAME (Flux), namespace/NAME. Shows the chain to the object at the root. Changes nothing.
+    namespace
+        With --live: its namespace (default: that of the context; argocd and flux-system for Argo CD and Flux).
     output
         full is for people, json for programs.
     verbose
@@ -61,6 +75,8 @@ def explain(
     refuse_flags("explain", topics)
     _refuse_unknown(engine, step)
     page = terminal.page(OutputFlags(verbose=verbose, color=color))
+    if live:
+        return _explain_live(topics, namespace, cluster, page, as_json=output == "json")
     text = _file_text(topics)
     found = [find(topic, part=len(topics) == 1) for topic in topics] if text is None else [None]
     if all(found):
@@ -72,6 +88,28 @@ def explain(
     if diagnosed is None:
         raise _unknown(topics, text)
     terminal.write(_json([diagnosed]) if output == "json" else errorpage.render(diagnosed, page))
+    return 0
+
+
+def _explain_live(topics: Sequence[str], namespace: str, cluster: ClusterFlags, page: Page, *, as_json: bool) -> int:
+    from seatrial.cli import permissions, terminal
+    from seatrial.cli.cluster import connect
+    from seatrial.explain import stuckpage
+    from seatrial.live.causes import parse
+
+    if not topics:
+        raise CannotContinue("explain --live needs a target, such as release/NAME, app/NAME or namespace/NAME")
+    with connect(cluster, namespace) as client:
+        from seatrial.live.fetching import Fetching
+        from seatrial.live.seen import Seen
+
+        whys = [parse(topic, client.namespace, given=namespace) for topic in topics]
+        with Fetching(client, Seen(), READ_SECONDS_MAX, by_name=False) as fetching:
+            fetching.fetch(lambda seen: [why(seen) for why in whys])
+            found = [stuckpage.topic(why(fetching.seen)) for why in whys]
+        denials = client.denials
+    pages = "\n".join(stuckpage.render(one, page) for one in found)
+    terminal.write(_json(found) if as_json else pages + permissions.page(denials))
     return 0
 
 
@@ -115,7 +153,7 @@ def _unknown(topics: Sequence[str], text: str | None) -> CannotContinue | Nothin
     return NothingToCheck(f"explain: no known error in this text{alike}")
 
 
-def _json(explained: Sequence[Topic | Diagnosis]) -> str:
+def _json(explained: Sequence[Topic | Diagnosis | StuckTopic]) -> str:
     import msgspec
 
     document = {"version": JSON_VERSION, "explained": explained}
