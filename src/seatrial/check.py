@@ -25,6 +25,7 @@ from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.evidence.written import written
 from seatrial.fix.proving import mended
+from seatrial.fix.ways import with_way_out
 from seatrial.fix.writing import guard
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue, NothingToCheck
@@ -239,7 +240,7 @@ def _judged(
 ) -> Result:
     """The result of rehearsals with what rules and invariants found; `line` reads the line at a place."""
     placed = one_for_each_line(map(_placed, sorted(found, key=worst_first)))
-    result = _result(seen, tuple(placed), line)
+    result = _result(seen, tuple(with_way_out(finding, (one.case for one in seen)) for finding in placed), line)
     return replace(result, continued=tuple(Played(one.case.name, one.rehearsal) for one in continued))
 
 

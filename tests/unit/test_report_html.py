@@ -152,7 +152,7 @@ def test_a_finding_points_at_its_rehearsal_and_its_events() -> None:
     found = data_of(replace(RESULT, findings=(FIXED,)))["findings"][0]
     assert (found["shown"], found["events"]) == (0, [5, 6, 10, 11])
     assert found["places"] == [["v2/templates/configmap.yaml:7", "helm.sh/hook: pre-install,pre-upgrade"]]
-    assert found["fix"] == "keep the object: helm.sh/resource-policy: keep (safe, proven by rehearsing again)"
+    assert found["fix"] == ["keep the object: helm.sh/resource-policy: keep (safe, proven by rehearsing again)"]
 
 
 def test_objects_have_their_owner_and_their_place() -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from seatrial.accepted.comments import comments_in
 from seatrial.accepted.naming import is_known, most_like, names
 from seatrial.accepted.policy import Policy
+from seatrial.fix.ways import with_way_out
 from seatrial.model.acceptance import Idle, Ignored, Suppression
 from seatrial.model.finding import Finding
 from seatrial.model.resource import Place, Ref
@@ -133,7 +134,7 @@ def _audited(idle: Iterable[Suppression], result: Result) -> Iterator[Finding]:
     engines = tuple(dict.fromkeys(played.rehearsal.engine for played in result.played))
     for audit in all_audits():
         found = {(one.places, one.cause): one for one in reversed([*audit.check(unused)])}
-        yield from (replace(one, engines=engines) for one in reversed([*found.values()]))
+        yield from (with_way_out(replace(one, engines=engines)) for one in reversed([*found.values()]))
 
 
 def _with(result: Result, more: Iterable[Finding]) -> Result:

@@ -67,7 +67,8 @@ def written_to_disk(
 def _left(result: Result) -> list[str]:
     """Fixes that are known and not in the patch."""
     applied = {what.partition(": ")[2] for patch in result.patches for what in patch.fixes}
-    left = [(finding.rule, finding.fix) for finding in result.findings if finding.fix]
+    known = ((finding.rule, finding.fix) for finding in result.findings)
+    left = [(rule, fix) for rule, fix in known if fix and (fix.edits or fix.proposed)]
     return list(dict.fromkeys(f"not fixed: {rule}: {_why(fix)}" for rule, fix in left if fix.title not in applied))
 
 

@@ -89,6 +89,8 @@ def found(
     certainty: Certainty = "will",
     cause: str = "",
     removal: bool = False,
+    way_out: Iterable[str] = (),
+    recover: str = "",
 ) -> Finding:
     """A finding of one rehearsal. Empty details are left out; `will` holds only if every schedule agrees."""
     return Finding(
@@ -104,6 +106,8 @@ def found(
         pointers=tuple(dict.fromkeys(line(one) if isinstance(one, Place) else one for one in places)),
         evidence=tuple(event.index for event in evidence),
         confirm=confirm,
+        way_out=tuple(filter(None, way_out)),
+        recover=recover,
         schedules=(moment.rehearsal.schedule,),
         timeless=isinstance(rule, Rule) and rule.timeless,
         step=moment.index,

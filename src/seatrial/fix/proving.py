@@ -38,7 +38,7 @@ def mended(
     found = [trying.with_fix(finding, _problem(finding, cases, why_not)) for finding in result.findings]
     return replace(
         result,
-        findings=tuple(one if one.fix else replace(one, fix=trying.went.get(one.fingerprint)) for one in found),
+        findings=tuple(replace(one, fix=trying.went.get(one.fingerprint, one.fix)) for one in found),
         patches=tuple(_patches(trying.accepted)),
         mended=trying.result if trying.accepted else None,
         notes=tuple(sorted({*result.notes, *trying.notes()})),
@@ -81,7 +81,7 @@ class _Trying:
         if not _has(self.result, finding):
             return finding  # `mended` adds the fix that made it go.
         proposals = [_guarded(proposal, problem.why_not) for proposal in fixer.propose(problem)]
-        return replace(finding, fix=self._first_proven(finding, proposals) or _by_hand(proposals))
+        return replace(finding, fix=self._first_proven(finding, proposals) or _by_hand(proposals) or finding.fix)
 
     def notes(self) -> Iterator[str]:
         if self._not_tried:
@@ -158,7 +158,8 @@ def _by_hand(proposals: Sequence[Proposal]) -> Fix | None:
     for proposal in proposals[:1]:
         if isinstance(proposal.change, ByHand):
             steps = (f"Change it by hand: {proposal.change.why}.",)
-            return Fix(proposal.title, not proposal.why_unsafe, False, proposal.why_unsafe, steps=steps)
+            safe = not proposal.why_unsafe
+            return Fix(proposal.title, safe, False, proposal.why_unsafe, steps=steps, proposed=True)
     return None
 
 

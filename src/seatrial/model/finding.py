@@ -52,6 +52,8 @@ class Fix(Struct, frozen=True):
     """The edits as a unified diff."""
     rejected: tuple[str, ...] = ()
     """What was tried before and does not help, with the reason."""
+    proposed: bool = False
+    """Whether a fixer knows the change, and leaves it to the user because the text is not certain."""
 
 
 class Finding(Struct, frozen=True):
@@ -76,6 +78,10 @@ class Finding(Struct, frozen=True):
     """Indices of events in the timeline of the first rehearsal of `engines[0]` that shows it."""
     confirm: str = ""
     """One command that shows it on a cluster."""
+    way_out: tuple[str, ...] = ()
+    """What to do about it, if that depends on what happened: a sentence, then steps. Otherwise `fix.ways` has it."""
+    recover: str = ""
+    """What repairs a cluster in which it has happened."""
     fix: Fix | None = None
     case: str = ""
     """The values case in which it was seen, if the input has several."""

@@ -133,7 +133,7 @@ def refused(
     *,
     message: str,
     changed: list[Difference],
-    way_out: str,
+    way_out: Iterable[str],
     confirm: str,
 ) -> Finding:
     """One finding: what changed, the error, what the failed step leaves behind, and what does not help."""
@@ -149,8 +149,8 @@ def refused(
             f"Changed: {_changes(_shown(refusal.ref, changed))}." if changed else GENERATED,
             f'The API server rejects it: "{shortened(refusal.event.message, refusal.event.refusal)}"',
             *_what_else(rehearsal, case, refusal),
-            way_out,
         ),
+        way_out=way_out,
         places=[written.place(*path) for path in paths[:DIFFERENCES_MAX]] if written else [],
         evidence=[refusal.event],
         confirm=confirm,

@@ -92,12 +92,13 @@ def in_api(ref: Ref) -> str:
     return f"{plural}.{ref.group}" if ref.group else plural
 
 
-def adoption(ref: Ref, ended: StepResult) -> str:
-    """How to make an existing object part of the release."""
+def adoption(ref: Ref, ended: StepResult) -> tuple[str, ...]:
+    """The steps that make an existing object part of the release."""
     return (
-        f"To adopt it: kubectl label --overwrite {in_kubectl(ref)} app.kubernetes.io/managed-by=Helm && "
+        f"kubectl label --overwrite {in_kubectl(ref)} app.kubernetes.io/managed-by=Helm",
         f"kubectl annotate --overwrite {in_kubectl(ref)} meta.helm.sh/release-name={ended.release} "
-        f"meta.helm.sh/release-namespace={ended.namespace}; or {ended.action} once with --take-ownership."
+        f"meta.helm.sh/release-namespace={ended.namespace}",
+        f"{ended.action.capitalize()} again. Instead of all three: {ended.action} once with --take-ownership.",
     )
 
 

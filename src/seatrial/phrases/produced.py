@@ -24,9 +24,7 @@ from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import after_failure
 
 IMAGE = "ImageStreamTag"
-IN_A_CYCLE = (
-    "Nothing ends this cycle: give the store its credentials in a Secret that does not come from the store itself."
-)
+IN_A_CYCLE = "Give {} its credentials in a Secret that does not come from itself: nothing else ends this cycle."
 Why = Literal["producer", "operator", "cycle", "trouble"]
 
 
@@ -88,8 +86,8 @@ def finding_about(rule: Rule, rehearsal: Rehearsal, case: Case, one: Awaited, in
             _sees(rehearsal, case, one, event),
             after_failure(moment, one.user.ref),
             _elsewhere(one, event, rehearsal.steps[one.step]),
-            IN_A_CYCLE if one.store else instead,
         ),
+        way_out=(IN_A_CYCLE.format(one.store.ref) if one.store else instead,),
         places=[
             one.user.place(*one.need.field),
             one.producer.place("metadata", "name"),

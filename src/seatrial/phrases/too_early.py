@@ -16,9 +16,7 @@ from seatrial.phrases.outcome import after_failure
 BEFORE = ("pre-install", "pre-upgrade", "pre-rollback")
 
 
-def too_early(
-    rule: Rule, rehearsal: Rehearsal, case: Case, *, kinds: tuple[str, ...], advice: str
-) -> Iterator[Finding]:
+def too_early(rule: Rule, rehearsal: Rehearsal, case: Case, *, kinds: tuple[str, ...]) -> Iterator[Finding]:
     """A finding for each hook that needs an object of one of these kinds before Helm creates it."""
     for lack in lacks(rehearsal, case):
         moment = Moment(rehearsal, case, lack.step)
@@ -28,7 +26,6 @@ def too_early(
                 ends_sentence(moment, lack),
                 after_failure(moment, lack.hook.ref),
                 _upgrades_work(lack),
-                advice,
             )
             yield hook_lacks(rule, moment, lack, _when(lack), details)
 

@@ -33,14 +33,14 @@ class JsonEdit(Struct, frozen=True):
 
 
 class JsonFix(Struct, frozen=True):
-    """A change that removes the finding: edits, or steps by hand."""
+    """The way out of a finding: edits that remove it, or what to do by hand."""
 
     title: str
     safe: bool
     proven: Annotated[bool, Meta(description="Everything was rehearsed again with it, and nothing as grave comes.")]
     why_unsafe: Annotated[str, Meta(description="What else it changes; empty if it is safe.")]
     edits: list[JsonEdit]
-    steps: list[str]
+    steps: Annotated[list[str], Meta(description="What to do by hand, in this order, after the title.")]
     rejected: Annotated[list[str], Meta(description="What was tried before and does not help, with the reason.")]
 
 

@@ -7,13 +7,13 @@ from itertools import groupby
 
 from msgspec import Struct
 
-from seatrial.model.finding import Finding
+from seatrial.model.finding import Finding, Fix
 from seatrial.model.resource import Place
 from seatrial.model.result import Result
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.report.proof import Proof, proof_of
 from seatrial.report.untrusted import clean, one_line
-from seatrial.report.wording import after, counted, fix_line, listed
+from seatrial.report.wording import after, counted, fix_label, fix_line, listed
 
 EVENTS_MAX = 6
 PLACES_MAX = 4
@@ -28,7 +28,9 @@ class Explanation(Struct, frozen=True):
     happens: tuple[str, ...]
     """`Step 2, upgrade ./v2:`, and below it, indented, the events."""
     why: tuple[str, ...]
-    fix: str
+    fix: tuple[str, ...]
+    """The change in a sentence, then numbered steps."""
+    fix_label: str
     confirm: str
 
     def lines(self, *, where: bool = False) -> Iterator[str]:
@@ -38,7 +40,9 @@ class Explanation(Struct, frozen=True):
         yield from self.happens
         yield from self.why
         if self.fix:
-            yield f"Fix: {self.fix}"
+            first, *steps = self.fix
+            yield f"{self.fix_label}: {first}"
+            yield from (f"  {step}" for step in steps)
         if self.confirm:
             yield f"Confirm: {self.confirm}"
 
@@ -50,9 +54,16 @@ def explanation(finding: Finding, result: Result) -> Explanation:
         where=tuple(_where(finding)),
         happens=tuple(_happens(proof)) if proof else (),
         why=tuple(map(one_line, _why(finding, result))),
-        fix=one_line(" ".join((fix_line(fix), *fix.steps))) if fix else "",
+        fix=tuple(map(one_line, _fix(fix))) if fix else (),
+        fix_label=fix_label(fix).capitalize() if fix else "",
         confirm=clean(finding.confirm),
     )
+
+
+def _fix(fix: Fix) -> Iterator[str]:
+    yield fix_line(fix)
+    numbered = len(fix.steps) > 1
+    yield from (f"{number}. {step}" if numbered else step for number, step in enumerate(fix.steps, start=1))
 
 
 def headline(finding: Finding) -> str:

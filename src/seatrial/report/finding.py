@@ -15,7 +15,7 @@ from seatrial.report.excerpt import excerpts, gutter_of, where
 from seatrial.report.page import Line, Page, Piece, Role, line, quoted, sentences
 from seatrial.report.proof import proof_of
 from seatrial.report.steps import OUTCOMES
-from seatrial.report.wording import after, counted, fix_line, listed
+from seatrial.report.wording import after, counted, fix_label, fix_line, listed
 
 EVIDENCE_MAX = 6
 """Events shown for one finding: the first half and the last half."""
@@ -99,10 +99,12 @@ def _fix(fix: Fix, page: Page, indent: str) -> Iterator[Line]:
     """The change in a sentence and as a diff without its headers, if that is short."""
     for words in fix.rejected:
         yield from _note("does not help: ", words, page, indent)
-    yield from _note("fix: ", fix_line(fix), page, indent)
+    yield from _note(f"{fix_label(fix)}: ", fix_line(fix), page, indent)
     margin = f"{indent}  "
-    for step in fix.steps:
-        yield from (line(text) for text in sentences(step, page, first=margin, rest=margin))
+    numbered = len(fix.steps) > 1
+    for number, step in enumerate(fix.steps, start=1):
+        head = f"{margin}{number}. " if numbered else margin
+        yield from (line(text) for text in sentences(step, page, first=head, rest=f"{margin}{'   ' * numbered}"))
     lines = fix.diff.splitlines()
     if len(lines) > DIFF_MAX and not page.verbose:
         yield line(margin, "seatrial check --diff shows it")

@@ -116,10 +116,15 @@ def _named(names: Sequence[str], one: str, many: str) -> str:
     return f"{counted(len(names), one, many)}: {shown}{more}"
 
 
+def fix_label(fix: Fix) -> str:
+    """`fix` for edits, `way out` for what is left to the user."""
+    return "fix" if fix.edits or fix.proven else "way out"
+
+
 def fix_line(fix: Fix) -> str:
     """A fix in one sentence, and how far it can be trusted."""
-    if fix.steps:
-        return f"{fix.title} (not proven)"
+    if not fix.edits and not fix.proven:
+        return fix.title
     proven = "proven by rehearsing again" if fix.proven else "not proven"
     if fix.why_unsafe:
         return f"{fix.title} ({proven}; unsafe: {fix.why_unsafe})"

@@ -86,7 +86,10 @@ def _unrendered(moment: Moment, hook: Resource) -> Finding:
         details=(
             "`.Release.IsUpgrade` is always false, and `.Release.IsInstall` always true.",
             "The Application is Synced and Healthy without it.",
-            "Remove the condition: with the hook annotation alone, every sync runs it, so it must be idempotent.",
+        ),
+        way_out=(
+            f"Remove the condition around {hook.ref}: with the hook annotation alone, every sync runs it. It must then "
+            "be idempotent.",
         ),
         places=[hook.place("metadata", "annotations", hooks.HOOK)],
         confirm=f"helm template . | grep {hook.ref.name}  # renders what Argo CD renders",

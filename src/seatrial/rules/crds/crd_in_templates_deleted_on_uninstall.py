@@ -63,10 +63,15 @@ from seatrial.phrases.outcome import first_named
 ENDS = ("uninstall", "delete", "destroy")
 PRUNE = "kustomize.toolkit.fluxcd.io/prune"
 DROPPED = {"up": ": the program no longer registers the CRD", "apply": ": the files drop the CRD"}
-KEPT_IN_FLUX = f"{PRUNE}: disabled on the CRD keeps it, even if the Kustomization is deleted."
+ONLY_IN_THE_MANIFEST = (
+    "helm.sh/resource-policy: keep that is added with kubectl annotate protects the CRD from upgrades, but not from an "
+    "uninstall."
+)
+KEPT_IN_FLUX = f"Add {PRUNE}: disabled to {{}}: it then stays, even if the Kustomization is deleted."
 KEPT_BY = {
-    "Pulumi": "retainOnDelete: true on the CRD leaves it in the cluster; with protect: true Pulumi does not delete it.",
-    "kubectl": "kubectl has no option to keep it: put CRDs into a folder that is never deleted or pruned.",
+    "Pulumi": "Set retainOnDelete: true on {}, which leaves it in the cluster, or protect: true: then Pulumi does not "
+    "delete it.",
+    "kubectl": "Put {} into a folder that is never deleted or pruned: kubectl has no option to keep it.",
 }
 Gone = tuple[Event, Resource]
 """The deletion of a CRD, and the CRD as the release has it."""
@@ -115,8 +120,9 @@ def _finding(moment: Moment, gone: list[Gone]) -> Finding:
             _not_recreated(moment.rehearsal) if moved else "",
             _what_comes(moment),
             "" if lost or moved else "Data is lost only if such custom resources exist.",
-            _what_keeps(gone, ended),
+            ONLY_IN_THE_MANIFEST if _by_helm(gone) and ended.action in ENDS else "",
         ),
+        way_out=_what_keeps(gone, ended),
         places=[
             *(crd.place("metadata", "name") for crd in (new.crds if new else ()) if crd.ref in refs),
             *(written.place("metadata", "name") for _, written in gone),
@@ -163,15 +169,10 @@ def _not_recreated(rehearsal: Rehearsal) -> str:
     return "Helm does not read crds/ in an upgrade, so the CRD is not recreated."
 
 
-def _what_keeps(gone: list[Gone], ended: StepResult) -> str:
+def _what_keeps(gone: list[Gone], ended: StepResult) -> Iterator[str]:
     if not _by_helm(gone):
-        return KEPT_IN_FLUX if gone[0][0].actor == FLUX else KEPT_BY.get(ended.by, "")
-    if ended.action not in ENDS:
-        return ""
-    return (
-        "Add helm.sh/resource-policy: keep in the template. Added with kubectl annotate, it protects the CRD from "
-        "upgrades, but not from an uninstall."
-    )
+        words = KEPT_IN_FLUX if gone[0][0].actor == FLUX else KEPT_BY.get(ended.by, "")
+        yield words.format(gone[0][0].object)
 
 
 def _what_comes(moment: Moment) -> str:

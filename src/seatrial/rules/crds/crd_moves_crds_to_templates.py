@@ -74,10 +74,12 @@ def _finding(moment: Moment, moved: list[tuple[Resource, Resource]]) -> Finding:
             "checks before it runs any hook: a pre-upgrade hook cannot repair this.",
             helm_says(ended),
             after_failure(moment),
-            "Remove one of the two." if twice else adoption(refs[0], ended),
             "helm uninstall deletes a CRD in the templates with all its custom resources, unless it has "
             "helm.sh/resource-policy: keep.",
         ),
+        way_out=(f"Remove {refs[0]} from crds/ or from the templates.",)
+        if twice
+        else (f"Leave {refs[0]} in crds/, or adopt the one that exists:", *adoption(refs[0], ended)),
         places=[
             *(resource.place("metadata", "name") for resource, _ in moved),
             *(was.place("metadata", "name") for _, was in moved),

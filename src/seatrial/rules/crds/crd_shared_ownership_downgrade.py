@@ -121,7 +121,7 @@ def _refused(moment: Moment, event: Event) -> Finding:
             f"Helm would remove: {', '.join(lost[:LOSSES_MAX])}." if lost else "",
             after_failure(moment),
             "Helm 3 leaves an existing CRD of crds/ as it is and continues.",
-            "--skip-crds leaves it as it is; --force-conflicts replaces it for everything that uses it.",
+            "--force-conflicts would replace it for everything that uses it.",
         ),
         places=[written.place("spec", "versions")] if written else [],
         evidence=[event],
@@ -150,7 +150,6 @@ def _finding(moment: Moment, downgrade: Downgrade) -> Finding:
             if event.actor == "helm"
             else "",
             *_next(moment),
-            "Let one release own the CRD, and install the others with --skip-crds." if event.actor == "helm" else "",
         ),
         places=[written.place("spec", "versions")] if written else [],
         evidence=[downgrade.before, event] if downgrade.before.step >= 0 else [event],

@@ -66,15 +66,21 @@ def _finding(moment: Moment, event: Event, dropped: list[str]) -> Finding:
             "migration removes it.",
             moment.says if event.actor == "helm" else f'The API server reports: "{event.message}"',
             after_failure(moment),
-            f"Instead: deploy a revision that keeps {versions} and stores another version; rewrite all objects "
-            f"(kubectl get {ref.name} -A -o json | kubectl replace -f -); remove {versions} from status.storedVersions "
-            f"(kubectl patch crd {ref.name} --subresource=status); then deploy this one."
-            if action != "rollback"
-            else "",
         ),
+        way_out=_in_order(ref, versions) if action != "rollback" else (),
         places=[written.place("spec", "versions")] if written else [],
         evidence=[event],
         confirm=f"kubectl get crd {ref.name} -o jsonpath='{{.status.storedVersions}}'",
+    )
+
+
+def _in_order(ref: Ref, versions: str) -> tuple[str, ...]:
+    return (
+        f"Drop {versions} of {ref} only after its objects are stored in another version:",
+        f"Deploy a revision that keeps {versions} and stores another version.",
+        f"Rewrite all objects: kubectl get {ref.name} -A -o json | kubectl replace -f -",
+        f"Remove {versions} from status.storedVersions: kubectl edit crd {ref.name} --subresource=status",
+        "Deploy this revision.",
     )
 
 

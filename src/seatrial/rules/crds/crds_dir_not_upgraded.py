@@ -54,6 +54,10 @@ from seatrial.model.timeline import Event, Reconciled, Rehearsal, StepResult
 from seatrial.phrases.outcome import after_failure, first_named, helm_says
 
 GAINS_MAX = 6
+OF_FLUX = (
+    "The default, Create, only creates missing ones, although the API reference documents Skip (helm-controller 1.5.0 "
+    "to 1.6.3 updated them by mistake)."
+)
 
 
 class Stale(Struct, frozen=True):
@@ -118,8 +122,9 @@ def _finding(moment: Moment, new: Release, stale: list[Stale]) -> Finding:
             if any(map(_undeclared, refused)) and not is_flux(moment.rehearsal)
             else "",
             _fresh_install(moment),
-            _instead(ended, stale),
+            "" if _acting(ended, crds[0]) is None else OF_FLUX,
         ),
+        way_out=(_instead(ended, stale),),
         places=[*_places(new, refused), *(one.written.place("metadata", "name") for one in stale)],
         evidence=refused,
         confirm=f"kubectl diff --server-side -f {stale[0].written.file}  # shows what the cluster lacks",
@@ -135,13 +140,11 @@ def _skips(ended: StepResult, stale: list[Stale]) -> str:
 
 
 def _instead(ended: StepResult, stale: list[Stale]) -> str:
-    file, one = stale[0].written.file, _acting(ended, stale[0].written.ref)
+    first = stale[0].written
+    one = _acting(ended, first.ref)
     if one is None:
-        return f"Before the upgrade: kubectl apply --server-side -f {file}"
-    return (
-        f"Set {_last(one)}.crds: CreateReplace to update them. The default, Create, only creates missing ones, "
-        "although the API reference documents Skip (helm-controller 1.5.0 to 1.6.3 updated them by mistake)."
-    )
+        return f"Apply {first.ref} before the upgrade: kubectl apply --server-side -f {first.file}"
+    return f"Set {_last(one)}.crds: CreateReplace in {one.object}: Flux then updates {first.ref}."
 
 
 def _last(one: Reconciled) -> str:

@@ -84,10 +84,7 @@ RESOLVED_BY = {
     "missing for 63 seconds. It does not wait for the CRD that an operator generates, not even with dependsOn.",
 }
 
-RETRIES = (
-    "Every retry fails the same way: move the objects to a separate Kustomization with dependsOn on the one that has "
-    "the template, and set wait: true there."
-)
+RETRIES = "Every retry fails the same way."
 EXISTING = "On a cluster where the template already exists, the kind is served, which hides the problem."
 
 

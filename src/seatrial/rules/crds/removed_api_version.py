@@ -38,7 +38,7 @@ from seatrial.helm import hooks
 from seatrial.kinds.tables.removed import REMOVED, Removal
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
-from seatrial.model.resource import group_of, version_of
+from seatrial.model.resource import Ref, group_of, version_of
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.outcome import after_failure, first_named, helm_says
 
@@ -76,6 +76,7 @@ def _refused(moment: Moment, gone: list[Removed]) -> Finding:
             _when(moment, written),
             after_failure(moment),
         ),
+        way_out=dict.fromkeys(_instead(missing.users[0], removal) for missing, removal in gone),
         places=[resource.place("apiVersion") for resource in written],
         confirm=f"kubectl explain {gone[0][0].kind.lower()} --api-version={gone[0][0].api_version}  # no such version",
     )
@@ -99,8 +100,13 @@ def _versions(gone: list[Removed]) -> str:
 
 
 def _since(api_version: str, kind: str, removal: Removal) -> str:
-    instead = f"Use {removal.replacement}." if removal.replacement else "There is no replacement."
-    return f"Kubernetes {removal.minor} removes {kind} in {api_version}. {instead}"
+    return f"Kubernetes {removal.minor} removes {kind} in {api_version}."
+
+
+def _instead(ref: Ref, removal: Removal) -> str:
+    if not removal.replacement:
+        return f"Remove {ref}: there is no replacement."
+    return f"Use {removal.replacement} for {ref}; its fields may differ."
 
 
 def _going(moment: Moment, release: Release) -> Iterator[Finding]:
@@ -126,6 +132,7 @@ def _later(moment: Moment, resource: Resource, removal: Removal) -> Finding:
             "If the cluster is upgraded first, even an upgrade to a fixed chart fails, because Helm also resolves the "
             'manifest of the previous revision: "unable to build kubernetes objects from current release manifest".',
         ),
+        way_out=(_instead(resource.ref, removal),),
         places=[resource.place("apiVersion")],
         confirm="kubectl version  # and: kubectl get --raw /metrics | grep apiserver_requested_deprecated_apis",
     )

@@ -271,10 +271,10 @@ def _no_longer(
             f'With {ending.until} or later {moment.speaker} fails: "no matches for kind "{refs[0].kind}" in version '
             f'"{api_version}"".',
             known,
-            f"Use {ending.instead}." if ending.instead else "",
             _mixed(release, missing),
             f"If you know the version, set it in a trial file: assume: operators: [{ending.operator}@VERSION].",
         ),
+        way_out=(f"Use {ending.instead} for {first_named(refs)}.",) if ending.instead else (),
         places=[resource.place("apiVersion") for resource in resources],
         confirm=f"kubectl api-resources --api-group={group_of(api_version)}  # which versions are served",
     )

@@ -71,9 +71,11 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             refusal,
             message=f"the selector of {refusal.ref} changed, which is immutable: {moment.act} fails",
             changed=changed,
-            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}, which "
-            "stops its pods. With --cascade=orphan they keep running, "
-            f"{'and the new one adopts them' if selects else 'but the new one does not select them'}.",
+            way_out=(
+                f"Keep the old selector; or run kubectl delete {in_kubectl(refusal.ref)} and "
+                f"{try_again(rehearsal, refusal)}, which stops its pods. With --cascade=orphan they keep running, "
+                f"{'and the new one adopts them' if selects else 'but the new one does not select them'}.",
+            ),
             confirm=in_cluster(refusal.ref, ".spec.selector"),
         )
     yield from _next_versions(rehearsal, case, reported)

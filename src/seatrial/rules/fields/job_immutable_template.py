@@ -72,7 +72,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             refusal,
             message=f"{refusal.ref} of the previous revision still exists and is immutable: {act} fails",
             changed=differences(refusal, ("spec",)),
-            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}.",
+            way_out=(
+                f"Make {refusal.ref} a hook, or let its name change with its template. Once, by hand: kubectl delete "
+                f"{in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}.",
+            ),
             confirm=in_cluster(refusal.ref, ".spec.template.spec.containers[*].image"),
         )
     yield from _next_versions(rehearsal, case, reported)

@@ -56,8 +56,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             refusal,
             message=f"{refusal.ref} changed {what}: {Moment(rehearsal, case, refusal.step).act} fails",
             changed=changed,
-            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} and {try_again(rehearsal, refusal)}, or give "
-            "it another name.",
+            way_out=(
+                f"Give {refusal.ref} another name, or run kubectl delete {in_kubectl(refusal.ref)} and "
+                f"{try_again(rehearsal, refusal)}: then it is missing in between.",
+            ),
             confirm=in_cluster(refusal.ref, f".{dotted(changed[0].path)}" if changed else ""),
         )
 

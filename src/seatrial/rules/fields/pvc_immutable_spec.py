@@ -52,7 +52,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             refusal,
             message=f"{message}: {moment.act} fails",
             changed=changed,
-            way_out=way_out,
+            way_out=(way_out,),
             confirm=in_cluster(refusal.ref, ".spec"),
         )
 
@@ -71,18 +71,20 @@ def _words(ref: Ref, changed: list[Difference], nulls: list[Difference]) -> tupl
     if _only_grows(changed):
         return (
             f"{ref} requests more storage, which not every cluster allows",
-            "It succeeds if the PVC is bound and its StorageClass has allowVolumeExpansion.",
+            f"Use a StorageClass with allowVolumeExpansion for {ref}; the size of a bound PVC can then grow. Pass the "
+            "class that your cluster has with --assume FILE.",
         )
     if nulls and all(one.now is None for one in changed):
         field = nulls[0].path[-1]
         return (
             f"{ref} sets {field} to null, which the cluster has set",
-            f"An empty value is written as null, which asks to remove the field. Leave {field} out if it has no value "
-            "(`{{- with }}` around the line); then the value in the cluster stays.",
+            f"Leave {field} of {ref} out if it has no value (`{{{{- with }}}}` around the line): written as null it "
+            "asks to remove what the cluster has set.",
         )
     return (
         f"{ref} changed immutable fields",
-        f"kubectl delete {in_kubectl(ref)} would avoid the error, but deletes the data.",
+        f"Leave {ref} as it is, or add a second PVC under another name and copy the data. kubectl delete "
+        f"{in_kubectl(ref)} would avoid the error, but deletes the data.",
     )
 
 

@@ -78,8 +78,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             refusal,
             message=f"{refusal.ref} changed immutable fields: {Moment(rehearsal, case, refusal.step).act} fails",
             changed=changed,
-            way_out=f"Way out: kubectl delete {in_kubectl(refusal.ref)} --cascade=orphan and "
-            f"{try_again(rehearsal, refusal)}. Its pods and PVCs stay, and the new StatefulSet adopts them.",
+            way_out=(
+                f"Run kubectl delete {in_kubectl(refusal.ref)} --cascade=orphan and {try_again(rehearsal, refusal)}. "
+                "Its pods and PVCs stay, and the new StatefulSet adopts them.",
+            ),
             confirm=in_cluster(refusal.ref, f".{'.'.join(map(str, changed[0].path[:2]))}" if changed else ".spec"),
         )
     yield from _next_versions(rehearsal, case, reported)

@@ -61,9 +61,9 @@ def _finding(moment: Moment, one: Reconciled) -> Finding:
         message=f"{one.object} stays failed, although its cause is gone when the {ended.action} ends",
         details=(
             f'Flux reports: "{one.message}"',
-            "Flux retries only when the chart or the values change. To retry by hand: "
-            f"flux reconcile helmrelease {name} -n {namespace} --force",
+            "Flux retries only when the chart or the values change.",
         ),
+        recover=f"flux reconcile helmrelease {name} -n {namespace} --force",
         places=[own.place("spec")] if own else (),
         evidence=failed[:1],
         confirm=f"kubectl get helmrelease {name} -n {namespace} "

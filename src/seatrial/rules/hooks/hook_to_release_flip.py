@@ -65,8 +65,8 @@ def _finding(moment: Moment, resource: Resource, was: Resource) -> Finding:
             "that its own hook left as foreign. It "
             "checks ownership before it runs any hook, so no pre-upgrade hook can repair this. Nothing was changed and "
             "no revision was recorded. Retrying fails the same way.",
-            adoption(ref, result),
         ),
+        way_out=(f"Give {ref} another name, or adopt the one that exists:", *adoption(ref, result)),
         places=[resource.place("metadata", "name"), was.place("metadata", "annotations", hooks.HOOK)],
         evidence=_creation(moment, ref),
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.annotations}}'",

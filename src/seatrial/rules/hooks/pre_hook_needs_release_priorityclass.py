@@ -39,11 +39,7 @@ from seatrial.phrases.too_early import too_early
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    return too_early(RULE, rehearsal, case, kinds=("PriorityClass",), advice=ADVICE)
+    return too_early(RULE, rehearsal, case, kinds=("PriorityClass",))
 
 
-ADVICE = (
-    "Remove priorityClassName from the hook, or install the PriorityClass with the platform. Helm's order of kinds, in "
-    "which PriorityClass is first, applies to regular resources only."
-)
 RULE = Rule("ST206", "pre-hook-needs-release-priorityclass", check)

@@ -52,12 +52,8 @@ from seatrial.phrases.too_early import too_early
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    return too_early(RULE, rehearsal, case, kinds=KINDS, advice=ADVICE)
+    return too_early(RULE, rehearsal, case, kinds=KINDS)
 
 
 KINDS = ("Secret", "ConfigMap", "PersistentVolumeClaim")
-ADVICE = (
-    "Give the hook its own copy under another name, as a hook for the same events with a lower weight. Do not turn the "
-    "shared object into a hook: the upgrade that does so leaves it deleted."
-)
 RULE = Rule("ST205", "pre-hook-needs-release-secret-or-configmap", check)

@@ -45,11 +45,7 @@ from seatrial.phrases.too_early import too_early
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    return too_early(RULE, rehearsal, case, kinds=("ServiceAccount",), advice=ADVICE)
+    return too_early(RULE, rehearsal, case, kinds=("ServiceAccount",))
 
 
-ADVICE = (
-    "Give the Job its own ServiceAccount: a hook for the same events with another name and a lower weight. Do not turn "
-    "the app's ServiceAccount into a hook: every upgrade would delete it while the app's pods use it."
-)
 RULE = Rule("ST204", "pre-hook-needs-release-serviceaccount", check)

@@ -66,8 +66,6 @@ def _finding(moment: Moment, lack: Lack) -> Finding:
         ends_sentence(moment, lack),
         after_failure(moment, lack.hook.ref),
         "A fresh install runs no pre-upgrade hooks and works, which hides the problem.",
-        "Give the hook its own copy under another name, as a pre-upgrade hook with a lower weight; or add "
-        f"{'the key' if lack.key else 'the object'} in one revision and use it in the hook from the next one on.",
     )
     return hook_lacks(RULE, moment, lack, "which this revision adds", details)
 

@@ -72,7 +72,6 @@ def _finding(moment: Moment, lack: Lack) -> Finding:
             _why_now(moment.rehearsal, lack),
             ends_sentence(moment, lack),
             after_failure(moment, lack.hook.ref),
-            f"Give {needed} a lower weight so that it runs first.",
         ),
         places=[
             lack.brought.place("metadata", "annotations", hooks.WEIGHT),

@@ -74,7 +74,8 @@ def _finding(moment: Moment, resource: Resource, path: Path, instead: str) -> Fi
         objects=[resource.ref],
         damage="nuisance",
         message=f"{resource.ref} sets {'.'.join(path)}, which its kind lacks: the API server drops it",
-        details=(f"The field is {instead}.", "The object is applied without an error, and the setting has no effect."),
+        details=("The object is applied without an error, and the setting has no effect.",),
+        way_out=(f"Use {instead} instead of {'.'.join(path)} of {resource.ref}.",),
         places=[resource.place(*path)],
         confirm=f"kubectl get {in_kubectl(resource.ref)} -o jsonpath='{{.{'.'.join(path)}}}'  # is empty",
     )

@@ -50,8 +50,7 @@ OF_PULUMI = (
     "Helm does not adopt it into a Release. Pulumi creates new resources before it deletes old ones: what moves "
     "from a Chart to a Release still exists when "
     "Helm checks. Nothing of the Release is created, and every further up fails the same way.",
-    "Give the objects other names, or delete the old resources first: pulumi destroy --target. Adopting them for Helm "
-    "does not help: at the end of the up Pulumi deletes them as part of the Chart.",
+    "Adopting them for Helm does not help: at the end of the up Pulumi deletes them as part of the Chart.",
 )
 
 
@@ -77,8 +76,9 @@ def _finding(moment: Moment, met: Conflict) -> Finding:
         message=f"{ref} {whose}: {_outcome(moment.rehearsal, ended)}",
         details=(
             helm_says(ended),
-            *(OF_PULUMI if is_pulumi(moment.rehearsal) else (LOOKS_FIRST, _way_out(met, ended))),
+            *(OF_PULUMI if is_pulumi(moment.rehearsal) else (LOOKS_FIRST, _two_owners(met, ended))),
         ),
+        way_out=_way_out(moment.rehearsal, met, ended),
         places=[met.resource.place("metadata", "name")],
         evidence=[met.made] if met.made else [],
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.annotations}}'",
@@ -93,16 +93,31 @@ def _outcome(rehearsal: Rehearsal, ended: StepResult) -> str:
     return f"helm {ended.action} refuses to start"
 
 
-def _way_out(met: Conflict, ended: StepResult) -> str:
-    if one := failed_release(ended):
-        both = "" if not met.owner[0] else ". Then both manage it, and the first to be uninstalled deletes it"
-        return f"Without {failed_act(one)}.disableTakeOwnership Flux adopts existing objects{both}."
+def _two_owners(met: Conflict, ended: StepResult) -> str:
     if not met.owner[0]:
-        return adoption(met.resource.ref, ended)
+        return ""
+    if one := failed_release(ended):
+        return (
+            f"Without {failed_act(one)}.disableTakeOwnership Flux adopts existing objects. Then both manage it, and "
+            "the first to be uninstalled deletes it."
+        )
     return (
         f"Its name does not contain the release name, so a second release ({ended.release}) conflicts with the first. "
         "With --take-ownership both manage it, and the first to be uninstalled deletes it."
     )
+
+
+def _way_out(rehearsal: Rehearsal, met: Conflict, ended: StepResult) -> Iterator[str]:
+    ref = met.resource.ref
+    if is_pulumi(rehearsal):
+        yield f"Give {ref} another name, or delete the old resource first: pulumi destroy --target."
+    elif met.owner[0]:
+        yield f"Put the release name into the name of {ref}, or leave it to release {met.owner[0]}."
+    elif one := failed_release(ended):
+        yield f"Remove {failed_act(one)}.disableTakeOwnership from {one.object}: Flux then adopts {ref}."
+    else:
+        yield f"Adopt {ref}, which exists:"
+        yield from adoption(ref, ended)
 
 
 RULE = Rule("ST406", "ownership-metadata-conflict", check)

@@ -98,8 +98,8 @@ def _finding(moment: Moment, record: Record) -> Finding:
             helm_says(ended) if refused else f'The next upgrade fails with "{IN_PROGRESS}".',
             _how_it_came(moment.rehearsal, record),
             "No operation is in progress and there is no lock to release; waiting does not help.",
-            _way_out(record, ended.release, ended.namespace),
         ),
+        way_out=(_way_out(record, ended.release, ended.namespace),),
         places=[
             hook.place("metadata", "annotations", hooks.HOOK)
             for hook in _failed_hooks(moment.rehearsal, moment.case, record)
@@ -135,9 +135,9 @@ def _failed_hooks(rehearsal: Rehearsal, case: Case, record: Record) -> Iterator[
 
 def _way_out(record: Record, release: str, namespace: str) -> str:
     if record.status == "pending-install":
-        return f"To recover: helm uninstall {release} -n {namespace}; nothing was deployed before."
+        return f"Run helm uninstall {release} -n {namespace}, then install again: nothing was deployed before."
     return (
-        f"To recover: helm rollback {release} REVISION -n {namespace}, to a revision that worked. Or "
+        f"Run helm rollback {release} REVISION -n {namespace}, to a revision that worked. Or "
         f"kubectl delete secret {record.ref.name} -n {namespace}, which makes Helm forget the revision."
     )
 

@@ -82,8 +82,8 @@ def _kept(moment: Moment, met: Conflict) -> Finding:
             helm_says(ended),
             _why_it_stayed(met),
             "Nothing was changed and no revision was recorded. Retrying fails the same way.",
-            adoption(ref, ended),
         ),
+        way_out=(f"Delete what is left (kubectl delete {in_kubectl(ref)}), or adopt it:", *adoption(ref, ended)),
         places=[met.resource.place("metadata", "name")],
         evidence=[met.made],
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.annotations}}'",
@@ -121,8 +121,10 @@ def _name_in_use(moment: Moment) -> Iterator[Finding]:
         details=(
             helm_says(ended),
             f"The first one left a record with status failed, and {named(e.object for e in made) or 'no object'}.",
-            "helm upgrade --install continues from there; helm uninstall cleans it up; --rollback-on-failure (Helm 3: "
-            "--atomic) would have cleaned it up.",
+        ),
+        way_out=(
+            f"Run helm upgrade --install {ended.release} instead, which continues from there, or first helm uninstall "
+            f"{ended.release} -n {ended.namespace}. --rollback-on-failure (Helm 3: --atomic) would have cleaned it up.",
         ),
         places=[first.resources[0].place("metadata", "name")] if first and first.resources else [],
         evidence=made,
@@ -148,6 +150,10 @@ def _terminating(moment: Moment) -> Iterator[Finding]:
             details=(
                 f'The API server rejects {first.object}: "{first.message}"',
                 "It stays Terminating until all finalizers of its content are removed.",
+            ),
+            way_out=(
+                f"Wait until it is gone: kubectl wait --for=delete namespace/{namespace}. Then install again. If it "
+                "stays, its conditions name what still has a finalizer.",
             ),
             places=[written.place("metadata")] if written else [],
             evidence=[deletion, *refused[:3]],
@@ -178,8 +184,10 @@ def _left_by_scripts(moment: Moment) -> Iterator[Finding]:
             details=(
                 f'The script fails: "{event.message}"',
                 "Helm does not know what scripts create, and does not delete it with the release.",
-                "Use kubectl apply (or create --dry-run=client -o yaml | kubectl apply -f -), or delete it in a "
-                "pre-delete or post-delete hook.",
+            ),
+            way_out=(
+                f"Create {ref} with kubectl apply (or create --dry-run=client -o yaml | kubectl apply -f -), or delete "
+                "it in a pre-delete or post-delete hook.",
             ),
             places=[job.place("spec", "template", "spec", "containers")] if job else [],
             evidence=[made, event],

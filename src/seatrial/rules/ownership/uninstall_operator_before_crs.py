@@ -111,10 +111,10 @@ def _finding(moment: Moment, group: list[Held]) -> Finding:
             else f"It is not known which controller removes {first.finalizer}; it may be another one.",
             f"{unseen.ref} runs first and may delete it: its program cannot be read from here." if unseen else "",
             _later(moment, sample),
-            f"To recover: reinstall the operator, which removes the finalizer. Or skip its cleanup: "
-            f'kubectl patch {in_kubectl(sample)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'. '
             "--force and --grace-period=0 only affect pods and do not help.",
         ),
+        recover="reinstall the operator, which removes the finalizer; or skip its cleanup: "
+        f'kubectl patch {in_kubectl(sample)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
         places=_places(moment.case, moment.index, [*refs, operator.object]),
         evidence=[operator, *(held.deletion for held in group)],
         confirm=f"kubectl get {in_kubectl(sample)} -o jsonpath='{{.metadata.finalizers}}'  # after {act}",
@@ -136,8 +136,8 @@ def _unremoved(moment: Moment, held: Unremoved) -> Finding:
             "If one does, describe it in a trial file (`removes`).",
             _ended(moment, [ref], held.finalizer),
             "The next deployment finds the old object, and what it applies to it is deleted with it.",
-            f'To recover: kubectl patch {in_kubectl(ref)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'.',
         ),
+        recover=f'kubectl patch {in_kubectl(ref)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
         places=[held.written.place("metadata", "finalizers")],
         evidence=[held.deletion],
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.finalizers}}'  # after {act}",

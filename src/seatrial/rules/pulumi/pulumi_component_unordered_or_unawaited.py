@@ -89,7 +89,6 @@ def _unknown(named: list[Unexpanded]) -> Finding:
             "Pulumi retries a creation for 63 seconds, and only while the kind or the namespace does not exist; a "
             "webhook rejection is final.",
             known,
-            "Use dependsOn: chart.ready (depends_on=chart.ready in Python).",
             f"Not rehearsed: {first.absent}",
         ),
         places=(place for one in (first.registration, first.component) if (place := one.place)),

@@ -81,9 +81,8 @@ def _finding(moment: Moment, one: Registration, deeds: list[Event]) -> Finding:
             "Pulumi remembers that it has to be replaced, and nothing differs from the deleted object: so it creates "
             "the new one first, and at the end deletes what it considers the old one, by name.",
             "The up succeeds, and the next one changes nothing: in the state of the stack the object exists.",
-            "With deleteBeforeReplace: true in its options Pulumi knows that the old one is gone. To recover: pulumi "
-            "refresh, then another up.",
         ),
+        recover="run pulumi refresh, then pulumi up: the refresh finds that it is missing.",
         places=[one.place] if one.place else [],
         evidence=deeds,
         confirm=f"kubectl get {in_kubectl(one.ref)}  # not found, after a successful up",

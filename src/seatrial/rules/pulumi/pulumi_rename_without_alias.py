@@ -48,6 +48,7 @@ from seatrial.model.program import Program, Registration, short
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.programs import option
 from seatrial.phrases.recreated import HOLDS_DATA, LOST_MAX, lost_sentence, with_it
 
 NAMED_MAX = 3
@@ -122,8 +123,8 @@ def _in_the_way(moment: Moment, renamed: list[Renamed]) -> Finding:
             f'The API server rejects it: "{first.event.message}"',
             "Pulumi creates new resources before it deletes old ones, and both have the same name. Every further up "
             "fails the same way.",
-            _alias(first),
         ),
+        way_out=(_alias(first),),
         places=[one.new.place for one in renamed[:NAMED_MAX] if one.new.place],
         evidence=[one.event for one in renamed[:NAMED_MAX]],
         confirm="pulumi preview  # one to create, one to delete",
@@ -143,8 +144,8 @@ def _lost(moment: Moment, one: Renamed) -> Finding:
             "Pulumi treats the new name as a new resource.",
             f"{one.new.ref} replaces it, and is empty.",
             lost_sentence(moment, [event.object for event in lost]),
-            _alias(one),
         ),
+        way_out=(_alias(one),),
         places=[one.new.place] if one.new.place else [],
         evidence=[one.event, *lost[:LOST_MAX]],
         confirm="pulumi preview  # one to create, one to delete",
@@ -158,7 +159,9 @@ def _label(one: Registration) -> str:
 
 
 def _alias(one: Renamed) -> str:
-    return f'With aliases: ["{one.old.urn}"] in its options Pulumi recognizes it, and changes nothing.'
+    urn, file = one.old.urn, one.new.place.file if one.new.place else ""
+    words = option(file, f'aliases=["{urn}"]', f'aliases: ["{urn}"]')
+    return f"Give {one.new.ref} {words}: Pulumi then recognizes it, and changes nothing."
 
 
 RULE = Rule("ST906", "pulumi-rename-without-alias", check)

@@ -133,8 +133,8 @@ def _finding(moment: Moment, one: Replaced, deletions: dict[Ref, Event]) -> Find
             lost_sentence(moment, [event.object for event in every]),
             EMPTY if any(ref.kind == CLAIM for ref in refs) else "",
             _without_pods(refs),
-            _instead(one),
         ),
+        way_out=(_instead(one),),
         places=[place for place in (one.new.place, *(other.place for other in one.along)) if place],
         evidence=[*(deletions[ref] for ref in reversed(refs)), *every[:LOST_MAX]],
         confirm=f"pulumi preview --diff  # {short(root.urn)}: replace",
@@ -202,15 +202,18 @@ def _without_pods(refs: list[Ref]) -> str:
 
 
 def _instead(one: Replaced) -> str:
-    option = MUTABLE.get(one.old.ref.kind if one.old.ref else "")
-    if option:
+    ref = one.old.ref
+    assert ref is not None
+    if option := MUTABLE.get(ref.kind):
         return (
-            "Without metadata.name Pulumi creates the new one first, rolls out its users, and deletes the old one "
-            f"last. With {option} it updates the object in place."
+            f"Omit metadata.name of {ref}: Pulumi then creates the new one first, rolls out its users, and deletes the "
+            f"old one last. Or set {option}: then it updates the object in place."
         )
     if CLAIM in {other.ref.kind for other in (one.old, *one.along) if other.ref}:
-        return "With protect: true the preview fails, and nothing is changed."
-    return "A name written as text, with dependsOn, does not cause this." if one.along else ""
+        return f"Set protect: true on {ref}: then the preview fails, and nothing is deleted."
+    if one.along:
+        return f"Write the name of {ref} as text instead of an output where it is used, and add dependsOn."
+    return f"Omit metadata.name of {ref}: Pulumi then creates the new one first and deletes the old one last."
 
 
 RULE = Rule("ST904", "pulumi-replace-deletes-first", check)

@@ -124,8 +124,11 @@ def _of_flux(moment: Moment, one: Reconciled, record: Record) -> Finding:
             flux_says(one),
             f"{record.ref} has status `uninstalling`. Flux recovers from `pending-*` and `uninstalled`, but treats "
             "this status as a foreign release and tries to upgrade it (fluxcd/flux2#4614).",
-            "Recreating the HelmRelease does not help. Deleting Helm's release Secrets does, and leaves the workloads "
-            f"running: kubectl delete secret -n {namespace} -l owner=helm,name={name}",
+            "Recreating the HelmRelease does not help.",
+        ),
+        way_out=(
+            f"Delete Helm's release Secrets of {one.object}, which leaves the workloads running: kubectl delete secret "
+            f"-n {namespace} -l owner=helm,name={name}",
         ),
         places=[own.place("metadata", "name")] if own else [],
         evidence=[record.written],
@@ -148,6 +151,7 @@ def _finding(moment: Moment, bug: Bug, met: Met, plays: bool) -> Finding:
             bug.left,
             "" if plays else f"This trial was rehearsed with {moment.engine}, which does not have the bug.",
         ),
+        way_out=(f"Deploy {met.ref} with a version of Helm that has the fix: {bug.fixed}.",),
         places=met.places,
         evidence=list(done_by_helm(moment, met.ref))[:3],
         confirm="helm version --short  # where this release is deployed from",

@@ -39,13 +39,13 @@ from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.produced import awaited, finding_about
 
 CERTIFICATE = "Certificate"
-INSTEAD = "Make the Certificate and its issuer regular resources, and install cert-manager first, in its own release."
+INSTEAD = "Make {} and its issuer regular resources, and install cert-manager first, in its own release with --wait."
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for one in awaited(rehearsal, case):
         if one.producer.ref.kind == CERTIFICATE:
-            yield finding_about(RULE, rehearsal, case, one, INSTEAD)
+            yield finding_about(RULE, rehearsal, case, one, INSTEAD.format(one.producer.ref))
 
 
 RULE = Rule("ST605", "certificate-secret-needs-cert-manager", check)

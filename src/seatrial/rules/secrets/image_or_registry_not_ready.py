@@ -41,7 +41,7 @@ from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.produced import IMAGE, Awaited, awaited, finding_about
 
-AFTER = "Run it after the image is built: as a post-install hook, or build the image before the release."
+AFTER = "Run {} after the image is built: as a post-install hook, or build the image before the release."
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -52,11 +52,14 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _instead(one: Awaited) -> str:
     if one.why != "trouble":
-        return AFTER
+        return AFTER.format(one.user.ref)
     triggers = {trigger.get("type") for _, trigger in entries(one.producer.body, "spec", "triggers")}
     if one.producer.ref.kind == "BuildConfig" and "ConfigChange" not in triggers:
         build = in_kubectl(one.producer.ref).partition(" ")[2]
-        return f"It has no ConfigChange trigger, so its first build never starts. Start it: oc start-build {build}"
+        return (
+            f"Give {one.producer.ref} a ConfigChange trigger, without which its first build never starts; or start it: "
+            f"oc start-build {build}"
+        )
     return ""
 
 

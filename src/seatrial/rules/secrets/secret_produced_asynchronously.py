@@ -54,8 +54,8 @@ from seatrial.phrases.produced import IMAGE, awaited, finding_about
 CERTIFICATE = "Certificate"
 READ_ONCE = ("env", "envFrom")
 INSTEAD = (
-    "Run it as a post-install hook, or make the source of the Secret a hook of the same event with a lower weight: the "
-    "pod then waits for the Secret like any pod."
+    "Run {} as a post-install hook, or make {} a hook of the same event with a lower weight: the pod then waits for "
+    "the Secret like any pod."
 )
 
 
@@ -64,7 +64,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if one.need.object.kind == IMAGE or one.producer.ref.kind == CERTIFICATE:
             continue
         if one.store is None or one.store.ref == one.user.ref:  # Others that read the Secret only wait for the cycle.
-            yield finding_about(RULE, rehearsal, case, one, INSTEAD)
+            yield finding_about(RULE, rehearsal, case, one, INSTEAD.format(one.user.ref, one.producer.ref))
     for moment in moments(rehearsal, case):
         if moment.ended.action == "upgrade" and moment.ended.outcome == "ok":
             yield from _stale(moment)

@@ -90,8 +90,8 @@ def _finding(moment: Moment, ref: Ref, body: Body) -> Finding:
             "Helm reports success, now and later: it ignores groups that do not answer."
             if ended.outcome == "ok" and moment.speaker == "Helm"
             else "",
-            f"To recover: kubectl delete apiservice {ref.name}",
         ),
+        recover=f"kubectl delete apiservice {ref.name}",
         places=[_place(written, left=left)] if written else [],
         evidence=[*_made(moment, ref), *_went(moment, service), *_blocked(moment, group)],
         confirm=f"kubectl get apiservice {ref.name}  # AVAILABLE: False",

@@ -98,9 +98,10 @@ def _never_served(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 objects=[ref, *dict.fromkeys(users)],
                 damage="failed-deploy",
                 message=f"{ref} is never served: the caBundle of its conversion webhook is no certificate",
-                details=(
-                    'The CRD has the condition Established=False: "The conversion webhook CABundle is invalid"',
-                    "Leave caBundle out if something injects it: then the CRD is served, and only conversion fails.",
+                details=('The CRD has the condition Established=False: "The conversion webhook CABundle is invalid"',),
+                way_out=(
+                    f"Leave caBundle of {ref} out if something injects it: then the CRD is served, and only conversion "
+                    "fails until the bundle is there.",
                 ),
                 places=[written.place("spec", "conversion", "webhook", "clientConfig", "caBundle")],
                 evidence=[event for event in moment.events() if event.object == ref][-3:],

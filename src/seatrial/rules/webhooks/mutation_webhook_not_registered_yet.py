@@ -157,8 +157,9 @@ def _finding(moment: Moment, missed: Missed) -> Finding:
             _how(moment, missed),
             _image(missed),
             _side_by_side(moment, missed),
-            f"There is no error, and nothing injects them later. To repair: {_restart(missed.owner)}",
+            "There is no error, and nothing injects them later.",
         ),
+        recover=_restart(missed.owner),
         places=[
             *([workload.place("spec", "template", "metadata")] if workload else ()),
             *([configuration.place("webhooks", webhook.index, "name")] if configuration else ()),

@@ -86,8 +86,8 @@ def _left(moment: Moment, webhook: Webhook) -> Finding:
             f"{cleaner.ref} is a hook of the uninstall and may delete it: its program cannot be read from here."
             if cleaner
             else "",
-            f"To recover: kubectl delete {ref.kind.lower()} {ref.name}",
         ),
+        recover=f"kubectl delete {ref.kind.lower()} {ref.name}",
         places=[resource.place("metadata", "annotations", _kept_by(resource))] if resource else [],
         evidence=[*_made(moment, ref), *_went(moment, webhook.service)],
         confirm=f"kubectl get {ref.kind.lower()} {ref.name}  # after helm uninstall",
@@ -110,8 +110,8 @@ def _met(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
         details=(
             f'The API server reports: "{first.event.message}"',
             _what_is_gone(moment, webhook.service, refused[0]),
-            f"To recover: kubectl delete {webhook.configuration.kind.lower()} {webhook.configuration.name}",
         ),
+        recover=f"kubectl delete {webhook.configuration.kind.lower()} {webhook.configuration.name}",
         places=[written.place("kind")] if written else [],
         evidence=[call.event for call in calls[:3]],
         confirm=f"kubectl get service -n {webhook.service.namespace} {webhook.service.name}",

@@ -52,7 +52,7 @@ function findingDetails(finding, panel, app) {
     finding.needs.length ? section("What needs it", needsGraph(finding, app)) : null,
     proof.length ? section("What happens", ...eventList(proof, panel, app)) : null,
     finding.why.length ? section("Why", ...finding.why.map((text) => paragraph(text))) : null,
-    finding.fix ? section("Fix", paragraph(finding.fix)) : null,
+    finding.fix.length ? section(finding.fixLabel, ...finding.fix.map((text) => paragraph(text))) : null,
     finding.confirm ? section("Confirm", copyable(finding.confirm)) : null),
     paragraph(`Seen with ${finding.engines.join(", ")}; schedules: ${finding.schedules.join(", ") || "all"}${finding.case ? `; case ${finding.case}` : ""}.`, "faint"),
     page ? element("details", {}, element("summary", {}, `about ${finding.rule}`), element("pre", {}, page)) : null,

@@ -1,0 +1,19 @@
+"""Ways out of steps that die half way."""
+
+from __future__ import annotations
+
+from seatrial.fix.ways.about import Way
+
+WAYS: dict[str, Way] = {
+    "interrupted-release-is-locked": "Let the pipeline stop Helm with SIGTERM and wait until it has ended, and run "
+    "deployments of one release one after another. Put the commands above into the runbook.",
+    "interrupted-step-cannot-be-repeated": {
+        "": "Run the commands above. Give hooks before-hook-creation, and hooks of the uninstall objects of their "
+        "own, so that every write up to {object} can be repeated.",
+        "pulumi": "Run the commands above, which import {object}. Do not cancel an up while it creates.",
+    },
+    "interrupted-step-loses-or-doubles": {
+        "": "Run the step again only after you have looked for {object}, which may be there twice or missing.",
+        "pulumi": "Set metadata.name of {object}, and run pulumi refresh after an up that was interrupted.",
+    },
+}
