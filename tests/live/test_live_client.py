@@ -9,47 +9,22 @@ from pathlib import Path
 
 import pytest
 import yaml
-from faultproxy import FOREVER, Fault, FaultProxy, faults_before
+from faultproxy import FOREVER, Fault
+from worlds import World, opened
 
-from seatrial.cluster.cluster import Cluster
-from seatrial.cluster.server.http import ApiServer
-from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.live import access, discovery
 from seatrial.live.client import Client
 from seatrial.live.kubeconfig import Target, find_target
 from seatrial.live.transport import RETRIES_MAX, Refused
 from seatrial.live.watching import Change, follow
 from seatrial.model.errors import CannotContinue
-from seatrial.model.resource import Body, name_of, ref_of, with_metadata
-
-
-class World:
-    """An embedded cluster, a proxy with faults before it, and a client of the proxy."""
-
-    def __init__(self, cluster: Cluster, proxy: FaultProxy) -> None:
-        self.cluster = cluster
-        self.proxy = proxy
-        self.client = Client(Target(proxy.url))
-
-    def kind(self, name: str) -> ServedKind:
-        found = self.client.served().named(name)
-        assert found is not None
-        return found
-
-    def put(self, body: Body) -> Body:
-        applied: Body = self.client.apply(body, "tester").body
-        return applied
-
-    def names(self, kind: str, namespace: str = "") -> list[str]:
-        return [name_of(body) for body in self.client.list(self.kind(kind), namespace)]
+from seatrial.model.resource import Body, name_of
 
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    with ApiServer(Cluster()) as server, faults_before(server.url) as proxy:
-        world = World(server.cluster, proxy)
-        with world.client:
-            yield world
+    with opened() as found:
+        yield found
 
 
 def config(name: str, **data: str) -> Body:
@@ -106,9 +81,7 @@ def test_kinds_are_found_by_both_forms_of_discovery(world: World, accept: str, m
 
 
 def test_a_long_list_comes_in_pages(world: World) -> None:
-    for number in range(1001):
-        body = config(f"c-{number:04}")
-        world.cluster.store.put(ref_of(body), with_metadata(body, uid=str(number)))
+    world.fill(config(f"c-{number:04}") for number in range(1001))
     world.proxy.seen.clear()
     assert len(world.names("cm", "default")) >= 1001
     assert world.proxy.count("/configmaps", "limit=500") == 3

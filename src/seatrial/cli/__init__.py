@@ -128,7 +128,10 @@ def _sentence(wrong: CycloptsError) -> str:
             return f"unexpected argument: {first}"
         case UnknownCommandError(unused_tokens=[first, *_]) if first.startswith("-"):
             return f"unknown flag {first}; put flags after the command, as in: seatrial check {first}"
-    words = " ".join(str(wrong).split()).removesuffix(".")
+    # The list of commands is cut off: there are too many.
+    words = " ".join(str(wrong).partition("Available commands")[0].split()).removesuffix(".")
+    if isinstance(wrong, UnknownCommandError):
+        words += " seatrial --help lists the commands"
     return words[:1].lower() + words[1:]
 
 

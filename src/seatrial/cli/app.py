@@ -13,6 +13,7 @@ from seatrial.cli.graph import graph
 from seatrial.cli.help import Help
 from seatrial.cli.run import run
 from seatrial.cli.serve import serve
+from seatrial.cli.snapshot import snapshot
 from seatrial.cli.wait import wait
 
 ABOUT = """Rehearse a Kubernetes release before it reaches a cluster.
@@ -42,6 +43,7 @@ APP.command(check, sort_key=1)
 APP.command(run, sort_key=2)
 APP.command(graph, sort_key=3)
 APP.command(serve, sort_key=4)
+APP.command(snapshot, sort_key=5)
 APP.command(explain, sort_key=5)
 APP.command(wait, sort_key=6)
 APP.command(apply, sort_key=6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+from seatrial.cli.cluster import CURRENT, ClusterFlags, LiveFlag, connect, started_from
 from seatrial.cli.flags import (
     ALL_FINDINGS,
     DEFAULT_OUTPUT,
@@ -25,8 +26,11 @@ from seatrial.cli.flags import (
 from seatrial.model.errors import CannotContinue
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from seatrial.accepted.policy import Policy
     from seatrial.cli.outputs import Target
+    from seatrial.model.options import CheckOptions
     from seatrial.model.result import Result
 
 
@@ -39,6 +43,8 @@ def check(
     since: Annotated[str, flag("--since", group=REHEARSAL, value="REF")] = "",
     rehearsal: Annotated[tuple[str, ...], flag("--rehearsal", group=REHEARSAL, value="FILE")] = (),
     interrupted: Annotated[bool, flag("--interrupted", group=REHEARSAL)] = False,
+    live: LiveFlag = False,
+    cluster: ClusterFlags = CURRENT,
     fixing: FixFlags = NO_FIXES,
     no_cache: Annotated[bool, flag("--no-cache", group=REHEARSAL)] = False,
     display: OutputFlags = DEFAULT_OUTPUT,
@@ -86,10 +92,11 @@ def check(
 
     targets = outputs.parse(output)
     fixes.refuse(fixing, output=bool(output), other=bool(compare or rehearsal))
-    if rehearsal and (inputs or compare or since or release != NO_FLAGS):
+    if rehearsal and (inputs or compare or since or live or release != NO_FLAGS):
         raise CannotContinue("--rehearsal cannot be combined with an input or with flags that select what to rehearse")
     refuse_flags("check", inputs)
-    other = Other(compare, since, rehearsal, fixing, targets, interrupted, no_cache)
+    seen = started_from(cluster, live=live)
+    other = Other(compare, since, rehearsal, fixing, targets, interrupted, no_cache or live, seen)
     done = _checked(inputs, release, findings, other, display)
     if fixing.diff:
         terminal.write(fixes.as_patch(done))
@@ -108,6 +115,8 @@ class Other(NamedTuple):
     targets: tuple[Target, ...]
     interrupted: bool = False
     no_cache: bool = False
+    cluster: ClusterFlags | None = None
+    """The cluster to start from."""
 
 
 def _checked(
@@ -118,7 +127,7 @@ def _checked(
     from seatrial import cache
     from seatrial.accepted import baseline
     from seatrial.accepted.policy import policy_of, with_configuration
-    from seatrial.cli import fixes, outputs, terminal, threshold
+    from seatrial.cli import fixes, outputs, snapshot, terminal, threshold
     from seatrial.fleet.folder import check_all
     from seatrial.sources.configuration import NONE, configuration_of
 
@@ -132,7 +141,7 @@ def _checked(
         else:
             asked = options("check", inputs, release)
             plain = replace(asked, compare=other.compare, interrupted=other.interrupted)
-            given = with_configuration(plain, configured)
+            given = _started_from(with_configuration(plain, configured), other, progress)
             trying = fixes.asked(other.fixing, limit, other.targets)
             whole = any(target.format == "html" for target in other.targets)
             kept = None if whole or other.no_cache else cache.opened(beside=policy)
@@ -140,6 +149,8 @@ def _checked(
             result = check_all(trial, other.since, progress, policy, cache=kept, whole=whole)
             if kept is not None:
                 kept.trim()
+    if not other.rehearsal and given.snapshot is not None:
+        snapshot.report_denials(given.snapshot.denied)
     if other.fixing.fix:
         again = partial(check_all, given, other.since, policy=policy)
         result = fixes.written_to_disk(result, display, again)
@@ -149,6 +160,20 @@ def _checked(
         outputs.write_file(file, baseline.written(result.findings), f"--write-baseline {file}: cannot write it")
         result = baseline.with_known(result, result.findings)
     return threshold.ended(result, limit, zero=findings.exit_zero)
+
+
+def _started_from(given: CheckOptions, other: Other, progress: Callable[[str], None]) -> CheckOptions:
+    """The options with what the cluster has now, if that is asked for."""
+    if other.cluster is None:
+        return given
+    from msgspec.structs import replace
+
+    from seatrial.cli.snapshot import taken
+    from seatrial.fleet.folder import tasks
+
+    with connect(other.cluster, given.namespace) as client:
+        found = taken(client, tasks(given, other.since), progress)
+    return replace(given, snapshot=found, namespace=given.namespace or client.namespace)
 
 
 def _stored(files: tuple[str, ...], policy: Policy) -> Result:

@@ -30,6 +30,21 @@ class ClusterFlags:
 
 
 CURRENT = ClusterFlags()
+LiveFlag = Annotated[
+    bool,
+    flag("--live", group=LIVE),
+    Parameter(
+        help="Start from what the cluster has now, as with --assume and the file of `seatrial snapshot`: what is not "
+        "there is absent, and a release that is deployed there is upgraded. The cluster is only read."
+    ),
+]
+
+
+def started_from(cluster: ClusterFlags, *, live: bool) -> ClusterFlags | None:
+    """The cluster from which a check starts, if it starts from one."""
+    if cluster != CURRENT and not live:
+        raise CannotContinue("--context, --kubeconfig and --as name a cluster, which only --live reads")
+    return cluster if live else None
 
 
 def connect(flags: ClusterFlags, namespace: str = "") -> Client:

@@ -14,6 +14,7 @@ from seatrial.model.engine import EngineId
 from seatrial.model.options import ValueFlags
 from seatrial.model.release import Release
 from seatrial.model.resource import Body
+from seatrial.model.snapshot import Snapshot
 from seatrial.model.trial import Step
 from seatrial.sources import CHART, git, kind_of
 from seatrial.sources.charts.values import merged, merged_values
@@ -38,6 +39,8 @@ class Setting(Struct, frozen=True):
     """The apiVersion in which Kubernetes serves a kind of a group; empty where it does not."""
     assumed: tuple[Body, ...] = ()
     """Objects that the user says are in the cluster."""
+    snapshot: Snapshot | None = None
+    """The real cluster whose objects are among them."""
     only: bool = False
     """Whether the user says that nothing else is there."""
     absent: tuple[str, ...] = ()

@@ -64,18 +64,19 @@ def _all(options: CheckOptions, since: str, progress: Progress, needed: Needed) 
         raise CannotContinue("--since and --from cannot be combined: --since upgrades each chart from its old version")
     if options.fixing and options.fixing.least:
         options = replace(options, fixing=None)  # Of many charts fixes are tried only if that is asked for.
-    tasks = list(_tasks(options, since))
-    if not tasks:
+    found = list(tasks(options, since))
+    if not found:
         where = ", ".join(options.inputs)
         raise NothingToCheck(f"{where}: no chart changed since {since}" if since else f"{where}: only library charts")
-    return merged(list(_checked(tasks, progress, needed)))
+    return merged(list(_checked(found, progress, needed)))
 
 
 def _is_fleet(path: str) -> bool:
     return kind_of(path) == MANIFESTS and is_folder_of_charts(path)
 
 
-def _tasks(options: CheckOptions, since: str) -> Iterator[CheckOptions]:
+def tasks(options: CheckOptions, since: str = "") -> Iterator[CheckOptions]:
+    """The options of each chart of a folder, and of each other input."""
     for path in options.inputs:
         if since:
             for chart, old in changed_charts(Path(path), since):

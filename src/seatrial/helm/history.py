@@ -52,7 +52,12 @@ def existing_objects(history: History) -> Iterator[Body]:
     if current.status not in NOTHING_THERE:
         yield from (_placed(crd) for crd in current.release.crds)
         yield from (_left(resource, history) for resource in current.release.resources if _is_there(resource, history))
-    yield from (_secret(revision, history) for revision in history.revisions)
+    yield from records_of(history)
+
+
+def records_of(history: History) -> Iterator[Body]:
+    """The release Secrets, oldest first."""
+    return (_secret(revision, history) for revision in history.revisions)
 
 
 def _is_there(resource: Resource, history: History) -> bool:

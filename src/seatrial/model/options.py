@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from seatrial.model.result import Fixing
+from seatrial.model.snapshot import Snapshot
 
 
 class ValueFlags(Struct, frozen=True):
@@ -41,6 +42,8 @@ class CheckOptions(Struct, frozen=True):
     assume: tuple[str, ...] = ()
     assume_only: bool = False
     """Whether nothing but what is given is in the cluster."""
+    snapshot: Snapshot | None = None
+    """What a real cluster has. What it is known to lack is not assumed."""
     absent: tuple[str, ...] = ()
     """`Kind/namespace/name` or `Kind/name`: objects that are not in the cluster."""
     matrix: tuple[str, ...] = ()

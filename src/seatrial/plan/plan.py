@@ -22,6 +22,8 @@ class Plan(Struct, frozen=True):
     kube_version: str = "1.34"
     assumed: tuple[Body, ...] = ()
     """Objects that are in the cluster before the first step, or as soon as their namespace exists."""
+    found: tuple[Body, ...] = ()
+    """Objects of a real cluster, which are put there exactly as they were found."""
     created_namespaces: frozenset[str] = frozenset()
     """Namespaces that releases contain or that an engine creates."""
     deployed: tuple[Body, ...] = ()

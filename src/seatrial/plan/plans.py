@@ -13,7 +13,7 @@ from seatrial.cluster.discovery.schema import published_versions
 from seatrial.cluster.discovery.served import Discovery
 from seatrial.engines.engine import configured, load
 from seatrial.engines.setting import Setting
-from seatrial.helm.history import History, existing_objects
+from seatrial.helm.history import History, existing_objects, records_of
 from seatrial.helm.records import record_name
 from seatrial.kinds.core.crd import api_versions
 from seatrial.model.engine import EngineId, engine_id
@@ -36,6 +36,14 @@ from seatrial.plan.prerequisites.combined import (
     without_installed,
 )
 from seatrial.plan.prerequisites.declared import is_described
+from seatrial.plan.prerequisites.found import (
+    STORAGE_CLASSES,
+    named,
+    other_kinds,
+    split_found,
+    with_snapshot,
+    with_values,
+)
 from seatrial.plan.real_engines import BINARIES, simulated_engine, with_binary
 from seatrial.plan.renderings import between_acts, between_steps, both_acts, consumer_of
 from seatrial.plan.steps import created_by_engine, planned_steps, usual_engine
@@ -51,7 +59,7 @@ from seatrial.sources.charts.consumers import (
 from seatrial.sources.charts.rendering import NotRendered
 from seatrial.sources.opened import Opened
 from seatrial.sources.repos import charts_given, repos_of
-from seatrial.sources.stored import asked, read_history
+from seatrial.sources.stored import asked, history_in, read_history
 
 KUBE_VERSION = "1.34"
 HELM = EngineId(CHART.engine)
@@ -65,6 +73,7 @@ def plans(options: CheckOptions) -> Iterator[Plan]:
     """Every case of every input, for every engine."""
     limit_to(options.limits)
     repos_of(options.repos)
+    options = with_snapshot(options)
     for path in options.inputs:
         kind = sources.kind_of(path)
         if kind == TRIAL:
@@ -183,7 +192,10 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
 
 
 def _history(path: str, opened: Opened, options: CheckOptions) -> History | None:
-    """The deployed release, if `--from` names one, which is anything but a chart."""
+    """The deployed release, if `--from` names one, which is anything but a chart, or if a snapshot has one."""
+    if not options.old and options.snapshot is not None and sources.kind_of(path) == CHART:
+        name = options.release_name or opened.chart(path).name
+        return history_in(options.snapshot.releases, name, options.namespace or "default", named(options.snapshot))
     if not options.old or git.is_ref(options.old):
         return None
     kind = sources.kind_of(asked(options.old)[0])
@@ -226,16 +238,26 @@ def _left_out(case: str, why: NotRendered, opened: Opened) -> str:
 def _setting(
     trial: Trial, engine: EngineId, case: str, opened: Opened, options: CheckOptions, history: History | None
 ) -> Setting:
-    kube_version = minor_of(options.kube_version or trial.assume.kubernetes)
+    snapshot = options.snapshot
+    kube_version = minor_of(
+        options.kube_version or trial.assume.kubernetes or (snapshot.kubernetes if snapshot else "")
+    )
     namespace = history.namespace if history else options.namespace or trial.namespace
     discovery = Discovery(kube_version)
     served = discovery.api_versions()
     only = trial.assume.only or options.assume_only
     absent = absent_names((*trial.assume.absent, *options.absent))
+    more = (*options.api_versions, *(other_kinds(snapshot) if snapshot else ()))
     said = declared_objects(
-        trial.assume, opened, namespace, served, api_versions=options.api_versions, files=options.assume, only=only
+        trial.assume,
+        opened,
+        namespace,
+        served,
+        api_versions=more,
+        files=options.assume,
+        only=only or (snapshot is not None and STORAGE_CLASSES in snapshot.whole),
     )
-    assumed = tuple(said)
+    assumed = (*said, *(snapshot.objects if snapshot else ()))
     given = _given_binaries(options)
     setting = Setting(
         engine=engine,
@@ -245,9 +267,10 @@ def _setting(
         namespace=namespace,
         release=history.name if history else options.release_name or trial.release,
         kube_version=kube_version,
-        api_versions=(*served, *options.api_versions, *api_versions(assumed)),
+        api_versions=(*served, *more, *api_versions(assumed)),
         api_version_of=discovery.api_version_of,
         assumed=assumed,
+        snapshot=snapshot,
         only=only,
         absent=absent,
         history=history,
@@ -297,9 +320,9 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         releases=tuple(step.release for step in steps),
         before=before,
         assumed=(
-            *(_stored(history) if history else ()),
+            *(_stored(history, setting) if history else ()),
             *(replace(prerequisite, ref=needed.ref_in_cluster(body)) for body, prerequisite in taken),
-            *(() if setting.only else needed.default_storage(given)),
+            *(() if setting.only or setting.snapshot else needed.default_storage(given)),
         ),
         absent=tuple(needs.absent),
         missing_dependencies=tuple(dict.fromkeys(name for one in given for name in one.missing_dependencies)),
@@ -309,14 +332,16 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         not_rehearsed=unseen,
         hollow=bool(unseen) and all(step.hollow for step in steps if step.release),
     )
+    given_objects, found = split_found(without_installed(trial, given, setting), setting.snapshot)
     return Plan(
         engine=setting.engine,
         steps=steps,
         case=case,
         kube_version=setting.kube_version,
-        assumed=(*without_installed(trial, given, setting), *(body for body, _ in taken)),
+        assumed=(*given_objects, *(body for body, _ in taken)),
+        found=tuple(with_values(found, [step.release for step in steps if step.release])),
         created_namespaces=created,
-        deployed=tuple(existing_objects(history)) if history else (),
+        deployed=tuple(records_of(history) if setting.snapshot else existing_objects(history)) if history else (),
         server_side=history is None or history.server_side,
         revisions=tuple((revision.number, revision.release) for revision in history.revisions) if history else (),
     )
@@ -345,10 +370,12 @@ def _touches_others(release: Release) -> bool:
     return release.program is not None and any(one.object for one in release.program.registrations)
 
 
-def _stored(history: History) -> Iterator[Prerequisite]:
+def _stored(history: History, setting: Setting) -> Iterator[Prerequisite]:
     current = history.current
     record = f"Secret/{history.namespace}/{record_name(history.name, current.number)}"
     assumed = "its objects are assumed to be in the cluster exactly as recorded"
+    if setting.snapshot is not None:
+        assumed = "its objects are in the cluster as they were found"
     why = f"read from {history.source} ({current.status}); {assumed}"
     yield Prerequisite(record, why)
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Request
 from seatrial.model.errors import CannotContinue
-from seatrial.model.resource import Body, Ref, group_of, metadata, name_of, version_of
+from seatrial.model.release import Release
+from seatrial.model.resource import Body, Ref, group_of, metadata, name_of, version_of, with_metadata
 from seatrial.play.in_process import REQUESTS
 
 HELM = "helm"
+FIRST = frozenset(("CustomResourceDefinition", "Namespace"))
+JUDGES = frozenset(
+    ("APIService", "LimitRange", "MutatingWebhookConfiguration", "ResourceQuota", "ValidatingWebhookConfiguration")
+)
+"""Kinds that refuse or change other objects."""
 
 
 def assume(cluster: Cluster, objects: Iterable[Body], created: frozenset[str] = frozenset()) -> None:
@@ -33,6 +40,45 @@ def assume(cluster: Cluster, objects: Iterable[Body], created: frozenset[str] = 
         if reply.code >= 400 and reply.body["reason"] != "AlreadyExists":
             raise CannotContinue(f"assume {kind.kind}/{name_of(body)}: {reply.body['message']}")
         cluster.settle()
+
+
+def restore(cluster: Cluster, found: Iterable[Body], before: Release | None) -> None:
+    """Put objects of a real cluster into this one, exactly as they were found there.
+
+    What judges other objects comes last: on the real cluster, those were admitted long ago.
+    """
+    own = {resource.ref for resource in before.resources} if before else set()
+    for _, group in groupby(sorted(found, key=_turn), key=_turn):
+        for body in group:
+            _put(cluster, body, own)
+        cluster.settle()
+
+
+def _turn(body: Body) -> int:
+    kind = str(body["kind"])
+    return 0 if kind in FIRST else 2 if kind in JUDGES else 1
+
+
+def _put(cluster: Cluster, body: Body, own: set[Ref]) -> None:
+    api_version = str(body["apiVersion"])
+    # What is stored under a version that is no longer served is there under another one.
+    kind = cluster.discovery.of_kind(group_of(api_version), str(body["kind"]), version_of(api_version))
+    kind = kind or cluster.discovery.of_kind(group_of(api_version), str(body["kind"]))
+    if kind is None:
+        return
+    ref = cluster.ref_of(body)
+    before = cluster.store.get(ref)
+    meta = metadata(body)
+    body = with_metadata(
+        {**body, "apiVersion": kind.api_version},
+        uid=meta.get("uid") or cluster.store.new_uid(ref),
+        creationTimestamp=meta.get("creationTimestamp") or cluster.store.now(),
+    )
+    with cluster.lock:
+        stored = cluster.store.put(ref, body)
+        actor = HELM if ref in own else "kubernetes"
+        index = cluster.recorder.note(actor, "create", ref, "created", after=stored)
+        cluster.changed(ref, before, stored, index)
 
 
 def put_deployed(cluster: Cluster, deployed: Iterable[Body], *, server_side: bool) -> None:

@@ -32,7 +32,7 @@ from seatrial.play import timed_out_hooks
 from seatrial.play.heard import Heard, Recorded, Replays
 from seatrial.play.in_process import InProcess
 from seatrial.play.over_http import OverHttp, refuse_environment
-from seatrial.play.prerequisites import HELM, assume, put_deployed
+from seatrial.play.prerequisites import HELM, assume, put_deployed, restore
 
 USER = "user"
 CRDS = frozenset((("apiextensions.k8s.io", "CustomResourceDefinition"),))
@@ -73,6 +73,7 @@ def _rehearsed(plan: Plan, schedule: Schedule, seed: int, replays: Replays) -> R
     for first, steps in _clusters(plan.steps):
         cluster = Cluster(plan.kube_version, schedule, seed)
         cluster.discovery.unlist(_unneeded(plan))
+        restore(cluster, plan.found, plan.case.before)
         assume(cluster, plan.assumed, plan.created_namespaces)
         if plan.repairs:
             cluster.repair(plan.repairs, dict(_definitions(plan)))
@@ -132,7 +133,7 @@ class _Stage(Struct, frozen=True):
 
     def memory(self, engine: Engine[Any]) -> Any:
         if engine.name not in self.memories:
-            before = Before(self.plan.assumed, self.plan.case.before, self.plan.revisions)
+            before = Before((*self.plan.found, *self.plan.assumed), self.plan.case.before, self.plan.revisions)
             self.memories[engine.name] = engine.memory(before)
         return self.memories[engine.name]
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec import json
 from msgspec.structs import replace
 
 from seatrial.helm import hooks
@@ -57,6 +58,13 @@ def read_history(path: str, *, name: str = "", namespace: str = "", usual: str =
     found = list(_revisions(read_text(file, _DOING), name, namespace, usual))
     chosen = _of_one_release(found, name, namespace, shown(file))
     return _history(path, _up_to(chosen, number, shown(file)))
+
+
+def history_in(records: Iterable[Body], name: str, namespace: str, source: str) -> History | None:
+    """The revisions of one release among decoded records, if it is there."""
+    found = [_revision(checked(json.encode(record), f"{source}: {_DOING}"), source) for record in records]
+    fitting = [one for one in found if (one.release.name, one.release.namespace) == (name, namespace)]
+    return _history(source, sorted(fitting, key=lambda one: one.number)) if fitting else None
 
 
 def recorded(body: Body) -> Release:

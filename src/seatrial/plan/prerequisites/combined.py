@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, metadata, name_of
 from seatrial.model.result import Prerequisite
+from seatrial.model.snapshot import Snapshot
 from seatrial.model.trial import Assumptions, Trial
 from seatrial.plan.prerequisites import needed
 from seatrial.plan.prerequisites.declared import (
@@ -56,13 +58,28 @@ def prerequisites_of(before: Release | None, releases: list[Release], setting: S
         ),
         given,
     )
-    absent = {name for name in wanted if name not in there and (setting.only or name in setting.absent)}
+    lacks = partial(_lacks, setting.snapshot)
+    there = {name: one for name, one in there.items() if not lacks(*one)}
+    absent = {
+        name
+        for name, one in wanted.items()
+        if name not in there and (setting.only or name in setting.absent or lacks(*one))
+    }
     found = there | {name: one for name, one in wanted.items() if name not in absent}
     ordered = [*(name for name in found if name.startswith(FIRST)), *(n for n in found if not n.startswith(FIRST))]
     return Prerequisites(
         [found[name] for name in ordered],
         [replace(wanted[name][1], ref=needed.ref_in_cluster(wanted[name][0])) for name in sorted(absent)],
     )
+
+
+def _lacks(snapshot: Snapshot | None, body: Body, prerequisite: Prerequisite) -> bool:
+    """Whether a real cluster is known not to have a prerequisite."""
+    if snapshot is None:
+        return False
+    if prerequisite.operator:
+        return snapshot.operators
+    return snapshot.lacks(needed.ref_in_cluster(body))
 
 
 def _first(found: Iterable[tuple[Body, Prerequisite]], given: Iterable[Body]) -> dict[str, tuple[Body, Prerequisite]]:

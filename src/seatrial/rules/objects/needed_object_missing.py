@@ -89,7 +89,7 @@ def _absent(moment: Moment, ref: Ref, users: list[Edge]) -> Finding:
         message=f"{own.ref} needs {ref}, which is not in the cluster",
         details=(
             *_others(users),
-            "--absent, --assume-only or the trial file excludes it, so it is not assumed to exist.",
+            "--absent, --assume-only, the trial file or a snapshot excludes it, so it is not assumed.",
         ),
         places=[own.place(*users[0].need.field)],
         evidence=[said] if said else [],

@@ -1,0 +1,76 @@
+"""What a snapshot says of the cluster: its objects, and the kinds that it serves beside those of Kubernetes."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from seatrial.kinds.core.crd import api_versions
+from seatrial.kinds.tables.catalogue import GROUPS
+from seatrial.model.errors import CannotContinue
+from seatrial.model.masking import is_secret
+from seatrial.model.options import CheckOptions
+from seatrial.model.release import Release
+from seatrial.model.resource import Body, Ref, ref_of
+from seatrial.model.snapshot import Snapshot
+from seatrial.sources.snapshots import is_snapshot, read_snapshot
+
+STORAGE_CLASSES = "StorageClass.storage.k8s.io"
+
+
+def with_snapshot(options: CheckOptions) -> CheckOptions:
+    """The options with the snapshot that `--assume` names, if it names one."""
+    files = [path for path in options.assume if is_snapshot(path)]
+    if not files:
+        return options
+    if len(files) > 1 or options.snapshot is not None:
+        raise CannotContinue(f"--assume {files[-1]}: only one snapshot of a cluster can be assumed")
+    others = tuple(path for path in options.assume if path not in files)
+    return replace(options, assume=others, snapshot=read_snapshot(files[0]))
+
+
+def other_kinds(snapshot: Snapshot) -> Iterator[str]:
+    """`group/version/Kind` of what the cluster serves without a CRD, such as the kinds of an aggregated API."""
+    defined = set(api_versions(snapshot.objects))
+    for served in snapshot.served:
+        if served.count("/") == 2 and served.partition("/")[0] not in GROUPS and served not in defined:
+            yield served
+
+
+def split_found(assumed: Iterable[Body], snapshot: Snapshot | None) -> tuple[tuple[Body, ...], tuple[Body, ...]]:
+    """Objects that the user declares, and those of a snapshot."""
+    own = {id(body) for body in snapshot.objects} if snapshot else set()
+    bodies = list(assumed)
+    return (
+        tuple(body for body in bodies if id(body) not in own),
+        tuple(body for body in bodies if id(body) in own),
+    )
+
+
+def with_values(found: Iterable[Body], releases: Iterable[Release]) -> Iterator[Body]:
+    """Objects of a snapshot, whose Secrets have no values. Where a release contains the same key, its value is assumed.
+
+    Otherwise every Secret would seem to change with the first step.
+    """
+    rendered: dict[Ref, Body] = {}
+    for release in releases:
+        for resource in release.resources:
+            if is_secret(resource.body):
+                rendered.setdefault(resource.ref, resource.body)
+    for body in found:
+        same = rendered.get(ref_of(body)) if is_secret(body) else None
+        yield {**body, "data": _filled(body.get("data") or {}, same)} if same else body
+
+
+def _filled(data: Body, rendered: Body) -> Body:
+    plain = rendered.get("stringData")
+    encoded = {key: b64encode(str(value).encode()).decode() for key, value in plain.items()} if plain else {}
+    values = {**(rendered.get("data") or {}), **encoded}
+    return {key: value or values.get(key, value) for key, value in data.items()}
+
+
+def named(snapshot: Snapshot) -> str:
+    """The cluster, in sentences."""
+    return f"the cluster of context {snapshot.context}" if snapshot.context else "the cluster"

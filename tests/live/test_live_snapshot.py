@@ -1,0 +1,284 @@
+"""Snapshots of a cluster over HTTP: what is kept, what never leaves the cluster, and what a rehearsal makes of it."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from faultproxy import FOREVER, Fault
+from msgspec.structs import replace
+from worlds import World, opened
+
+from seatrial.check import check
+from seatrial.helm.history import existing_objects
+from seatrial.kinds.workloads.kubelet import ANY_KEY
+from seatrial.live import access, releases
+from seatrial.live.snapshot import releases_of, take
+from seatrial.model.errors import CannotContinue
+from seatrial.model.options import CheckOptions
+from seatrial.model.resource import Body, Ref, name_of
+from seatrial.model.snapshot import Snapshot
+from seatrial.plan.plans import plans
+from seatrial.play.prerequisites import put_deployed
+from seatrial.sources import snapshots
+from seatrial.sources.stored import read_history
+
+CHART = """
+apiVersion: v1
+kind: Secret
+metadata: {name: shop-login}
+stringData: {password: correct-horse-battery}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop}
+spec:
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      containers:
+        - name: shop
+          image: shop:1
+          envFrom: [{secretRef: {name: shop-login}}]
+          env: [{name: KEY, valueFrom: {secretKeyRef: {name: license, key: key}}}]
+"""
+LICENSE = """
+apiVersion: v1
+kind: Secret
+metadata: {name: license, namespace: default}
+stringData: {key: do-not-tell}
+"""
+
+
+@pytest.fixture
+def chart(tmp_path: Path) -> str:
+    folder = tmp_path / "shop"
+    (folder / "templates").mkdir(parents=True)
+    (folder / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
+    (folder / "templates" / "all.yaml").write_text(CHART)
+    return str(folder)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with opened() as found:
+        yield found
+
+
+def taken(world: World, chart: str) -> Snapshot:
+    options = CheckOptions((chart,))
+    return take(world.client, lambda found: releases_of(plans(replace(options, snapshot=found))))
+
+
+def deployed(world: World, folder: Path) -> None:
+    """The chart as Helm has deployed it before."""
+    file = folder / "rendered.yaml"
+    file.write_text(CHART)
+    history = read_history(str(file), name="shop", usual="shop")
+    put_deployed(world.cluster, existing_objects(history), server_side=True)
+
+
+def test_what_a_release_needs_is_looked_for_by_name(world: World, chart: str) -> None:
+    world.given(LICENSE)
+    snapshot = taken(world, chart)
+    assert set(snapshot.named) == {
+        Ref("Deployment", "default", "shop", "apps"),
+        Ref("Secret", "default", "license"),
+        Ref("Secret", "default", "shop-login"),
+    }
+    assert not snapshot.lacks(Ref("Secret", "default", "license"))
+    assert snapshot.lacks(Ref("Secret", "default", "shop-login"))
+    assert snapshot.lacks(Ref("Namespace", "", "shop"))
+    assert not snapshot.knows(Ref("ConfigMap", "default", "other"))
+
+
+def test_values_of_secrets_never_leave_the_cluster(world: World, chart: str, tmp_path: Path) -> None:
+    world.given(LICENSE)
+    deployed(world, tmp_path)
+    world.proxy.seen.clear()
+    written = snapshots.write(taken(world, chart))
+    assert "do-not-tell" not in written
+    assert "correct-horse" not in written
+    read = [seen for seen in world.proxy.seen if "/secrets" in seen.url]
+    whole = [seen.url for seen in read if "as=Table" not in seen.accept and "as=Partial" not in seen.accept]
+    assert whole == ["/api/v1/namespaces/default/secrets/sh.helm.release.v1.shop.v1"]
+    body = taken(world, chart).refs[Ref("Secret", "default", "license")]
+    assert (body["type"], body["data"]) == ("Opaque", {"key": ""})
+
+
+def test_a_secret_with_unknown_keys_counts_as_having_every_key(world: World, chart: str) -> None:
+    world.fill(
+        [{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": meta("license"), "data": {"key": "eA=="}}]
+    )
+    body = taken(world, chart).refs[Ref("Secret", "default", "license")]
+    assert (body["data"], ANY_KEY in body["metadata"]["annotations"]) == ({}, True)
+
+
+def meta(name: str, **more: object) -> Body:
+    return {"name": name, "namespace": "default", **more}
+
+
+def test_a_rehearsal_starts_from_the_release_that_is_deployed(world: World, chart: str, tmp_path: Path) -> None:
+    world.given(LICENSE)
+    deployed(world, tmp_path)
+    file = tmp_path / "snapshot.json"
+    file.write_text(snapshots.write(taken(world, chart)))
+    result = check(CheckOptions((chart,), assume=(str(file),)))
+    first = result.played[0].rehearsal.steps[0]
+    assert (first.action, first.outcome) == ("upgrade", "ok")
+    assert [finding.rule for finding in result.findings] == []
+
+
+def test_what_is_not_in_the_cluster_is_missing_in_the_rehearsal(world: World, chart: str) -> None:
+    snapshot = taken(world, chart)
+    result = check(CheckOptions((chart,), snapshot=snapshot))
+    assert {finding.rule for finding in result.findings} == {"needed-object-missing"}
+    assert not result.prerequisites
+
+
+def test_what_may_not_be_read_is_named_and_assumed(world: World, chart: str) -> None:
+    world.given(LICENSE)
+    world.proxy.faults.append(Fault("/secrets/license", 403, times=FOREVER))
+    world.proxy.faults.append(Fault("/resourcequotas", 403, times=FOREVER))
+    snapshot = taken(world, chart)
+    assert [access.sentence(denial) for denial in snapshot.denied] == [
+        "list resourcequotas in the whole cluster",
+        "list resourcequotas in namespace default",
+        "get secrets in namespace default",
+    ]
+    assert "ResourceQuota" not in snapshot.whole
+    assert not snapshot.knows(Ref("Secret", "default", "license"))
+    result = check(CheckOptions((chart,), snapshot=snapshot))
+    assert [one.object for one in result.prerequisites] == ["Secret/default/license"]
+    assert not result.findings
+
+
+WEBHOOK = """
+apiVersion: v1
+kind: Service
+metadata: {name: gate, namespace: kube-system}
+spec: {selector: {app: gate}, ports: [{port: 443}]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: gate}
+webhooks:
+  - name: gate.example.com
+    clientConfig: {service: {name: gate, namespace: kube-system}, caBundle: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==}
+    rules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]
+    failurePolicy: Fail
+    sideEffects: None
+    admissionReviewVersions: [v1]
+"""
+BACKEND = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: gate, namespace: kube-system}
+spec:
+  selector: {matchLabels: {app: gate}}
+  template:
+    metadata: {labels: {app: gate}}
+    spec:
+      containers: [{name: gate, image: "gate:1", envFrom: [{secretRef: {name: of-the-gate, optional: true}}]}]
+"""
+
+
+def test_webhooks_answer_in_the_rehearsal_if_they_do_in_the_cluster(world: World, chart: str) -> None:
+    world.given(LICENSE + "---" + BACKEND + "---" + WEBHOOK)
+    snapshot = taken(world, chart)
+    assert not snapshot.unreachable
+    stand_in = snapshot.refs[Ref("Deployment", "kube-system", "gate", "apps")]
+    assert "envFrom" not in stand_in["spec"]["template"]["spec"]["containers"][0]
+    assert not check(CheckOptions((chart,), snapshot=snapshot)).findings
+
+
+def test_webhooks_without_a_backend_refuse_in_the_rehearsal(world: World, chart: str) -> None:
+    world.given(LICENSE + "---" + WEBHOOK)
+    snapshot = taken(world, chart)
+    assert snapshot.unreachable == (Ref("Service", "kube-system", "gate"),)
+    steps = check(CheckOptions((chart,), snapshot=snapshot)).played[0].rehearsal.steps
+    assert steps[0].outcome == "failed"
+
+
+def many(count: int) -> Iterator[Body]:
+    padding = "x" * 1000
+    for number in range(count):
+        labels = {"app": str(number)}
+        yield {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": meta(f"d-{number:05}", annotations={"padding": padding}),
+            "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {}}},
+        }
+
+
+def test_memory_is_in_proportion_to_what_is_kept(world: World) -> None:
+    world.fill(many(20_000))
+    world.client.served()
+    tracemalloc.start()
+    try:
+        snapshot = take(world.client)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert world.proxy.count("/deployments", "continue=") == 20_000 / 500 - 1
+    assert not [ref for ref in snapshot.refs if ref.kind == "Deployment"]
+    # All of them are more than 20 MB on the wire, and a page is half of one, held by the server, the proxy and us.
+    assert world.proxy.sent_bytes > 20_000_000
+    assert peak < 12_000_000
+
+
+def test_a_release_record_is_kept_without_values_of_secrets() -> None:
+    record = {
+        "name": "shop",
+        "namespace": "default",
+        "version": 3,
+        "info": {"status": "deployed", "notes": "the password is correct-horse-battery"},
+        "config": {"db": {"password": "hunter2", "user": "root"}, "login": "correct-horse-battery"},
+        "chart": {
+            "metadata": {"name": "shop"},
+            "templates": [{"data": "c2VjcmV0"}],
+            "files": [{"name": "crds/a.yaml"}],
+        },
+        "manifest": "---\n# Source: shop/templates/all.yaml" + CHART.split("---")[0],
+        "hooks": [{"path": "shop/hook.yaml", "manifest": CHART.split("---")[0]}],
+    }
+    masked = releases.masked(record)
+    assert "correct-horse" not in str(masked)
+    assert "hunter2" not in str(masked)
+    assert masked["config"]["db"]["user"] == "root"
+    assert masked["manifest"].startswith("---\n# Source: shop/templates/all.yaml\n{")
+    assert masked["chart"] == {"metadata": {"name": "shop"}, "files": [{"name": "crds/a.yaml"}]}
+
+
+HEAD = '{"apiVersion": "seatrial.dev/v1", "kind": "Snapshot"'
+SECRET = HEAD + ', "kubernetes": "1.34", "objects": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"'
+BAD = {
+    "[]": "not a snapshot",
+    "not json": "not JSON",
+    HEAD + "}": "missing required field `kubernetes`",
+    HEAD + ', "kubernetes": "1.34", "objects": [{}]}': "apiVersion is not a name",
+    HEAD + ', "a": ' + "[" * 100_000: "not JSON",
+    SECRET + ', "labels": {"a": 1}}}]}': "metadata.labels is not a mapping of texts",
+    SECRET + '}, "data": ' + "[" * 200 + "]" * 200 + "}]}": "nested more than 100 levels deep",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_file_that_is_no_snapshot_is_refused_in_a_sentence(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "snapshot.json"
+    file.write_text(text)
+    with pytest.raises(CannotContinue, match=BAD[text]):
+        snapshots.read_snapshot(str(file))
+
+
+def test_a_snapshot_is_read_as_it_was_written(world: World, chart: str, tmp_path: Path) -> None:
+    snapshot = taken(world, chart)
+    file = tmp_path / "snapshot.json"
+    file.write_text(snapshots.write(snapshot))
+    assert snapshots.is_snapshot(str(file))
+    assert snapshots.read_snapshot(str(file)) == snapshot
+    assert name_of(snapshot.objects[0]) == "default"
