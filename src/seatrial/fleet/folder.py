@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +12,6 @@ from seatrial.accepted.ignoring import reported
 from seatrial.accepted.policy import EVERYTHING, Policy
 from seatrial.cache import Cache
 from seatrial.fleet.checked import Checked, Needed, Progress, check_one, checked, known, merged
-from seatrial.fleet.workers import workers
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.options import CheckOptions
 from seatrial.model.result import Result
@@ -95,29 +91,9 @@ def _checked(tasks: list[CheckOptions], progress: Progress, needed: Needed) -> I
         yield checked(tasks[0], needed, progress)
         return
     found = [known(task, needed) for task in tasks]
-    left = found.count(None)
-    if not left:
+    if None not in found:
         yield from filter(None, found)
         return
-    with workers(min(left, os.cpu_count() or 1)) as pool:
-        running: list[Checked | Future[Checked]] = [
-            one or pool.submit(checked, task, needed) for task, one in zip(tasks, found, strict=True)
-        ]
-        for number, (task, one) in enumerate(zip(tasks, running, strict=True), 1):
-            progress(f"{number} of {len(tasks)}: {task.inputs[0]}")
-            try:
-                yield one if isinstance(one, Checked) else one.result()
-            except BrokenProcessPool:
-                yield _alone(task, needed)
+    from seatrial.fleet.side_by_side import side_by_side  # Starting processes takes modules that nothing else needs.
 
-
-def _alone(task: CheckOptions, needed: Needed) -> Checked:
-    """A chart that ended its process, or that shared a pool with one."""
-    with workers(1) as pool:
-        try:
-            return pool.submit(checked, task, needed).result()
-        except BrokenProcessPool:
-            name = task.inputs[0]
-            return Checked(
-                name, error=f"{name}: ended its process: too much memory or time; check it alone to see more"
-            )
+    yield from side_by_side(tasks, found, needed, progress)

@@ -22,6 +22,8 @@ T = TypeVar("T", Rule, Invariant, Audit, InterruptionRule)
 
 Explained = Rule | Invariant | Audit | InterruptionRule
 """Everything that a finding can be named after."""
+AUDITS = "ignoring"
+"""The folder of what is applied to every result, also to one that was not rehearsed now."""
 EXPORTS = ("RULE", "INVARIANT", "AUDIT", "INTERRUPTION")
 
 
@@ -40,7 +42,7 @@ def all_invariants() -> tuple[Invariant, ...]:
 @cache
 def all_audits() -> tuple[Audit, ...]:
     """Every audit of this folder, by code."""
-    return tuple(_sorted(module.AUDIT for module in _modules().values() if hasattr(module, "AUDIT")))
+    return tuple(_sorted(module.AUDIT for module in _modules(AUDITS).values() if hasattr(module, "AUDIT")))
 
 
 @cache
@@ -56,13 +58,15 @@ def all_explained() -> tuple[Explained, ...]:
 
 def page(rule: Explained) -> str:
     """What the rule's module says of itself."""
-    return getdoc(_modules()[rule.name]) or ""
+    return getdoc(_modules(AUDITS if isinstance(rule, Audit) else "")[rule.name]) or ""
 
 
 @cache
-def _modules() -> dict[str, ModuleType]:
-    """The module of each rule, invariant and audit, by its name."""
-    found = (import_module(found.name) for found in walk_packages(__path__, f"{__name__}.") if not found.ispkg)
+def _modules(folder: str = "") -> dict[str, ModuleType]:
+    """The module of each rule, invariant and audit, by its name; of one folder, without importing the others."""
+    inside = f".{folder}." if folder else "."
+    paths = [f"{path}/{folder}" for path in __path__]
+    found = (import_module(found.name) for found in walk_packages(paths, f"{__name__}{inside}") if not found.ispkg)
     named = ((getattr(module, name, None), module) for module in found for name in EXPORTS)
     return {exported.name: module for exported, module in named if exported is not None}
 

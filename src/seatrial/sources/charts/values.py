@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from seatrial.helm.sdk import HelmError, parse_set
 from seatrial.model.errors import CannotContinue
 from seatrial.model.options import ValueFlags
 from seatrial.model.resource import Body
@@ -72,11 +71,19 @@ def merge_patch(body: Any, patch: Any) -> Any:
 
 
 def _set(name: str, into: Callable[[str, Body], Body], expression: str, values: Body) -> Body:
+    from seatrial.helm.sdk import HelmError
+
     flag = "--" + name.replace("_", "-")
     try:
         return into(expression, values)
     except HelmError as error:
         raise CannotContinue(f"{flag} {expression}: failed parsing {flag} data: {error}") from None
+
+
+def _parsed(flavour: str, expression: str) -> Body:
+    from seatrial.helm.sdk import parse_set  # Loading the library takes longer than reading values.
+
+    return parse_set(flavour, expression)
 
 
 def _into_json(expression: str, values: Body) -> Body:
@@ -85,9 +92,9 @@ def _into_json(expression: str, values: Body) -> Body:
             return merged(values, json.loads(expression))
         except ValueError as error:
             raise CannotContinue(f"--set-json {expression}: failed parsing --set-json data JSON: {error}") from None
-    touched = parse_set("json", expression)
+    touched = _parsed("json", expression)
     given = "".join(f"{_escaped(key)}={json.dumps(values[key])}," for key in touched if key in values)
-    return values | parse_set("json", given + expression)
+    return values | _parsed("json", given + expression)
 
 
 def _into_typed(expression: str, values: Body) -> Body:
@@ -109,7 +116,7 @@ def _into_file(expression: str, values: Body) -> Body:
 def _into_literal(expression: str, values: Body) -> Body:
     """`--set-literal` sets one value; parsing it alone shows which."""
     path: list[str | int] = []
-    found: Any = parse_set("literal", expression)
+    found: Any = _parsed("literal", expression)
     while isinstance(found, dict | list) and found:
         step = next(iter(found)) if isinstance(found, dict) else len(found) - 1
         path.append(step)
@@ -135,7 +142,7 @@ def _into(expression: str, values: Body, flavour: str, read: Callable[[Any], Any
     So the expression is preceded by one that builds the part of `values` it touches, with a placeholder for every
     other value. The parser then changes lists and mappings in place, and fails where Helm fails.
     """
-    touched = parse_set(flavour, expression)
+    touched = _parsed(flavour, expression)
     kept: dict[str, Any] = {}
     given = ",".join(
         setting
@@ -143,7 +150,7 @@ def _into(expression: str, values: Body, flavour: str, read: Callable[[Any], Any
         if key in values
         for setting in _settings(_escaped(key), values[key], touched[key], kept)
     )
-    found = parse_set(flavour, f"{given},{expression}" if given else expression)
+    found = _parsed(flavour, f"{given},{expression}" if given else expression)
     return values | {key: _restored(value, kept, read) for key, value in found.items()}
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from seatrial.helm import sdk as helmsdk
-from seatrial.helm.sdk import Chart, HelmError
 from seatrial.sources.charts.files import ChartFiles, archived
 
 COMPARE = {
@@ -18,9 +16,11 @@ COMPARE = {
 @lru_cache(maxsize=256)
 def satisfies(version: str, wanted: str) -> bool:
     """`1.2.3` satisfies `^1.0.0`. Anything that is not a version satisfies nothing."""
-    with Chart.load_archive(archived(ChartFiles("", COMPARE), "versions")) as chart:
+    from seatrial.helm import sdk as helmsdk  # Loading the library takes longer than looking up a result.
+
+    with helmsdk.Chart.load_archive(archived(ChartFiles("", COMPARE), "versions")) as chart:
         try:
             rendered = helmsdk.render(chart, {"wanted": wanted, "version": version}, name="v", namespace="default")
-        except HelmError:
+        except helmsdk.HelmError:
             return False
     return rendered["versions/templates/answer.txt"] == "true"
