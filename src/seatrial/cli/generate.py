@@ -14,9 +14,11 @@ from seatrial.cli.flags import (
     Inputs,
     OutputFlags,
     ReleaseFlags,
+    Texts,
     flag,
     options,
     refuse_flags,
+    split,
 )
 from seatrial.cli.help import Help
 from seatrial.model.errors import CannotContinue
@@ -141,4 +143,62 @@ def wait(
         raise CannotContinue(f"--deadline {deadline}: not a length of time; write 90s, 10m or 1h")
     gate = Gate(target, namespace, name, image or IMAGE, weight, phase, int(seconds))
     terminal.write(gate_of(targets, gate, graph))
+    return 0
+
+
+@GENERATE.command
+def health(
+    *kinds: Annotated[str, Parameter(help="Kinds, as in Gate.canal.example.", show_default=False)],
+    form: Annotated[
+        Literal["argocd-cm", "operator", "ansible"], flag("--as", group=OUTPUT, value="FORM")
+    ] = "argocd-cm",
+    source: Annotated[str, flag("--in", group=REHEARSAL, value="INPUT")] = "",
+    conditions: Annotated[Texts, flag("--condition", group=REHEARSAL, value="TYPE")] = (),
+    phases: Annotated[Texts, flag("--phase", group=REHEARSAL, value="NAME")] = (),
+    name: Annotated[str, flag("--name", group=OUTPUT, value="NAME")] = "argocd",
+    namespace: Annotated[str, flag("--namespace", "-n", group=OUTPUT, value="NAME")] = "argocd",
+) -> int:
+    """Write health checks for Argo CD: nil-safe, and never Healthy without a reason.
+
+    Without a kind, for every CRD of --in that has a status and that Argo CD has no check for. Each check is run under
+    Lua on example states before it is written: new, progressing, ready, degraded, being deleted and others.
+
+    Exit codes: 0 written, 2 the kind or the input could not be read, 3 no kind needs a check.
+
+    Parameters
+    ----------
+    form
+        argocd-cm, the ArgoCD resource of the operator, or an Ansible task that keeps the checks of others.
+    source
+        Chart or manifests with the CRDs: their schemas say what to read.
+    conditions
+        Condition of an object that is ready (default: Ready, Available and the like). Repeatable.
+    phases
+        status.phase of an object that is ready. Repeatable.
+    name
+        Name of the ArgoCD resource.
+    namespace
+        Namespace of Argo CD.
+    """
+    from seatrial.cli import terminal
+    from seatrial.generate.health import written
+    from seatrial.generate.health.script import Wanted, health_check, kinds_without_check
+    from seatrial.model.errors import NothingToCheck
+
+    refuse_flags("generate health", kinds)
+    if not kinds and not source:
+        raise CannotContinue("generate health needs a kind, as in Gate.canal.example, or --in with the CRDs")
+    crds = {}
+    if source:
+        from seatrial.plan.plans import newest_releases
+
+        releases = newest_releases(options("generate health", (source,), NO_FLAGS))
+        resources = [resource for one in releases for resource in (*one.crds, *one.resources)]
+        crds = {(group, kind): crd for group, kind, crd in kinds_without_check(iter(resources))}
+    named = [(text.partition(".")[2], text.partition(".")[0]) for text in kinds] or sorted(crds)
+    if not named:
+        raise NothingToCheck(f"{source}: contains no CRD with a status that Argo CD has no check for")
+    wanted = Wanted(split(conditions), split(phases))
+    checks = [health_check(group, kind, crds.get((group, kind)), wanted) for group, kind in named]
+    terminal.write(written(checks, form, name, namespace))
     return 0

@@ -9,7 +9,7 @@ from itertools import chain
 from msgspec import Struct
 
 from seatrial.model.program import Program
-from seatrial.model.resource import Body, Origin, Place, Pointer, Ref
+from seatrial.model.resource import Body, Origin, Path, Place, Pointer, Ref
 from seatrial.model.result import Consumer, Difference, Prerequisite
 from seatrial.model.trial import Operator
 
@@ -53,6 +53,24 @@ class Pin(Struct, frozen=True, order=True):
     """Who says so: `Chart.lock of ./shop`."""
     installed: bool = True
     """False for a dependency that the values disable: then someone else installs it, often in that version."""
+
+
+class TriedHealthCheck(Struct, frozen=True, omit_defaults=True):
+    """A health check for Argo CD that a release configures, and what it returns for example states."""
+
+    ref: Ref
+    """The ConfigMap or ArgoCD resource."""
+    path: Path
+    about: str
+    """`group/Kind`, `Kind` for the core group, or a pattern of these."""
+    verdicts: tuple[tuple[str, str], ...]
+    """Each state, and the status that it returns; empty if it failed."""
+    errors: tuple[tuple[str, str], ...] = ()
+    """The states for which it failed, and how."""
+    only_healthy: bool = False
+    """Whether its text knows no other status than Healthy."""
+    replaces: tuple[str, ...] = ()
+    """Kinds whose check of Argo CD's own a pattern replaces."""
 
 
 class Release(Struct, frozen=True, omit_defaults=True, dict=True):
@@ -122,6 +140,8 @@ class Case(Struct, frozen=True, omit_defaults=True):
     """Notes on what was assumed."""
     not_rehearsed: tuple[str, ...] = ()
     """What of the input was not rehearsed, each a sentence."""
+    health_checks: tuple[TriedHealthCheck, ...] = ()
+    """Health checks for Argo CD that the releases configure."""
     hollow: bool = False
     """Whether all that was rehearsed are objects of the engine itself: nothing that they stand for is on disk."""
 

@@ -25,6 +25,7 @@ from seatrial.model.result import Prerequisite
 from seatrial.model.trial import Step, Trial
 from seatrial.plan.cases import SAME_AGAIN, cases_of
 from seatrial.plan.chosen_steps import chosen
+from seatrial.plan.health_checks import tried_health_checks
 from seatrial.plan.matrix import Cell, cells, differences, transitions
 from seatrial.plan.plan import Plan
 from seatrial.plan.prerequisites import needed
@@ -330,6 +331,7 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         operators=tuple(one for one in trial.assume.operators if is_described(one)),
         notes=notes,
         not_rehearsed=unseen,
+        health_checks=tried_health_checks(given),
         hollow=bool(unseen) and all(step.hollow for step in steps if step.release),
     )
     given_objects, found = split_found(without_installed(trial, given, setting), setting.snapshot)

@@ -90,7 +90,7 @@ def _configured(settings: Settings, data: dict[str, str]) -> Settings:
         customization = CUSTOMIZATION.fullmatch(key)
         if customization is None:
             continue
-        about = _override_key(customization["about"])
+        about = override_key(customization["about"])
         match customization["type"]:
             case "health":
                 opened = data.get(f"resource.customizations.useOpenLibs.{customization['about']}") == "true"
@@ -120,7 +120,7 @@ def _refuse_key(key: str) -> None:
         )
 
 
-def _override_key(about: str) -> str:
+def override_key(about: str) -> str:
     """`group_Kind`, `Kind`, or `all`, as `group/Kind`."""
     if about.count("_") > 1:
         form = "`resource.customizations.<type>.<group_kind>` or resource.customizations.<type>.<kind>`"
@@ -132,7 +132,7 @@ def _operated(settings: Settings, body: Body) -> Settings:
     """The operator writes `argocd-cm` from its own resource; its default exclusions apply only if that has none."""
     data: dict[str, str] = {}
     for check in listed(body, "spec", "resourceHealthChecks"):
-        data[f"resource.customizations.health.{_about(check)}"] = str(check.get("check") or "")
+        data[f"resource.customizations.health.{about_of(check)}"] = str(check.get("check") or "")
     for field, key in FIELDS_OF_OPERATOR.items():
         value = dig(body, "spec", field)
         if value:
@@ -145,7 +145,7 @@ def _operated(settings: Settings, body: Body) -> Settings:
     return _configured(known, data)
 
 
-def _about(entry: Body) -> str:
+def about_of(entry: Body) -> str:
     group, kind = str(entry.get("group") or ""), str(entry.get("kind") or "")
     return f"{group}_{kind}" if group else kind
 
@@ -155,7 +155,7 @@ def _ignored_by_operator(body: Body) -> Iterator[Body]:
     if said.get("all"):
         yield from _ignored("*/*", said["all"])
     for entry in listed(said, "resourceIdentifiers"):
-        yield from _ignored(_override_key(_about(entry)), entry.get("customization"))
+        yield from _ignored(override_key(about_of(entry)), entry.get("customization"))
 
 
 def _rolls_by_operator(body: Body) -> bool:

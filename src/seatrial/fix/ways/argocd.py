@@ -35,6 +35,10 @@ def _after_sync(about: About) -> str:
 
 
 WAYS: dict[str, Way] = {
+    "argocd-health-check-always-healthy": "Return Progressing until it is ready, at {at}: seatrial generate health.",
+    "argocd-health-check-fails-without-status": "Ask for each level before reading it, at {at}, or take the check that "
+    "seatrial generate health writes.",
+    "argocd-health-check-too-broad": "Write one key for each kind that the script is about, at {at}.",
     "wave-blocked-by-never-healthy": _never_healthy,
     "argocd-helm-hook-recreated-every-sync": "Make {object} a regular resource: remove its hook annotations at {at}. A "
     "sync wave can order it, and a PreSync Job that needs it gets a copy.",

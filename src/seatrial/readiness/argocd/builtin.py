@@ -259,6 +259,7 @@ _BY_KIND: dict[tuple[str, str], Check] = {
     ("batch", "Job"): _only(("batch/v1",), _job),
     ("autoscaling", "HorizontalPodAutoscaler"): _only(("autoscaling/v1", "autoscaling/v2"), _autoscaler),
 }
+KINDS = tuple(_BY_KIND)
 CHECKED = tuple(dict.fromkeys(kind for _, kind in _BY_KIND))
 """Kinds with a compiled-in check."""
 _BEFORE_3_5: dict[tuple[str, str], Check] = {
