@@ -55,9 +55,13 @@ class Cache(Struct, frozen=True):
             return check(options)
         with disk.recording() as record:
             result = check(options)
-        if record.complete:
-            self._keep(key, record, result)
+        self.keep(options, record, result)
         return result
+
+    def keep(self, options: CheckOptions, record: disk.Record, result: Result) -> None:
+        """Keep a result that depends on these options and on what was read for it."""
+        if record.complete and (key := key_of(options, self.beside)):
+            self._keep(key, record, result)
 
     def trim(self) -> None:
         """Remove the entries that were not used for longest, if all together are too large."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatrial import __version__
+from seatrial.helm.environment import HELM_ENVIRONMENT
 from seatrial.model.errors import CannotContinue, NothingToCheck
 
 if TYPE_CHECKING:
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 FAILED = 2
 NOTHING = 3
 INTERRUPTED = 130
-HELM_ENVIRONMENT = {"HELM_QPS": "1000000", "HELM_BURST_LIMIT": "1000000", "GOGC": "300"}
-"""Lift client-go's rate limit (5 qps) and relax Go's GC: Helm re-reads discovery for every object; saves about 20 %."""
+
 
 DESCRIPTORS_MIN = 64
 SYSTEM_ERRORS = (

@@ -8,6 +8,7 @@ from seatrial import __version__
 from seatrial.cli.apply import apply
 from seatrial.cli.check import check
 from seatrial.cli.explain import explain
+from seatrial.cli.fleet import fleet
 from seatrial.cli.generate import GENERATE
 from seatrial.cli.graph import graph
 from seatrial.cli.help import Help
@@ -41,6 +42,7 @@ APP = App(
 )
 APP.command(check, sort_key=1)
 APP.command(run, sort_key=2)
+APP.command(fleet, sort_key=3)
 APP.command(graph, sort_key=3)
 APP.command(serve, sort_key=4)
 APP.command(snapshot, sort_key=5)

@@ -94,6 +94,11 @@ def _checked(tasks: list[CheckOptions], progress: Progress, needed: Needed) -> I
     if None not in found:
         yield from filter(None, found)
         return
-    from seatrial.fleet.side_by_side import side_by_side  # Starting processes takes modules that nothing else needs.
+    from seatrial.fleet.crews import side_by_side  # Starting processes takes modules that nothing else needs.
 
-    yield from side_by_side(tasks, found, needed, progress)
+    waiting = [number for number, one in enumerate(found) if one is None]
+    work = partial(checked, needed=needed)
+    for at, one in side_by_side(work, [tasks[number] for number in waiting]):
+        found[waiting[at]] = one
+        progress(f"{len(tasks) - found.count(None)} of {len(tasks)}: {one.name}")
+    yield from filter(None, found)

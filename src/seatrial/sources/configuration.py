@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from seatrial.model.configuration import Accept, Configuration
+from seatrial.model.configuration import Configuration
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Place
 from seatrial.sources import disk
 from seatrial.sources.files import STDIN, read_text, within
+from seatrial.sources.typed import converted
 from seatrial.text.yamlfile import Document, documents
 
 NAME = "seatrial.yaml"
-
-_PART = re.compile(r"\.([\w-]+)|\[(\d+)\]")
-_UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
 
 
 class Configured(Struct, frozen=True):
@@ -71,27 +67,8 @@ def _read(path: Path) -> Configured:
     found = next(documents(msgspec.structs.replace(text, path=file)), None)
     if found is None:
         return Configured(file=file)
-    try:
-        given = msgspec.convert(found.body, Configuration)
-    except msgspec.ValidationError as wrong:
-        raise CannotContinue(_refusal(str(wrong), found)) from None
+    given = converted(found, Configuration)
     configured = Configured(given, file, found)
     for number, name in enumerate(given.assume):
         within(configured.folder / name, configured.folder, named=f"{configured.place('assume', number)}: {name}")
     return configured
-
-
-def _refusal(wrong: str, document: Document) -> str:
-    """msgspec's error with the line of the file, and the name that was meant."""
-    sentence, _, at = wrong.partition(" - at `$")
-    path = [int(index) if index else key for key, index in _PART.findall(at)]
-    unknown = _UNKNOWN.match(sentence)
-    if unknown is None:
-        key = ".".join(str(part) for part in path if isinstance(part, str))
-        hint = "; put it in quotes" if sentence.startswith("Expected `str`, got") else ""
-        return f"{document.place(*path)}: {f'{key}: ' if key else ''}{sentence[:1].lower()}{sentence[1:]}{hint}"
-    shape = Accept if path else Configuration
-    known = [field.encode_name for field in msgspec.structs.fields(shape)]
-    close = get_close_matches(unknown[1], known, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
-    return f"{document.place(*path, unknown[1])}: unknown key {unknown[1]}; {hint}"

@@ -36,6 +36,7 @@ _SAFE = (
     *("--no-pager", "--no-optional-locks", "--literal-pathspecs"),
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"),
 )
+_IDENTITY = ("-c", "user.name=seatrial", "-c", "user.email=seatrial@localhost")
 _URL = re.compile(r"url\s*=\s*(\S+)")
 _REF = re.compile(r"[^-\s:][^\s:\x00-\x1f\x7f]*")
 _LINK, _SUBMODULE = "120000", "160000"
@@ -173,6 +174,21 @@ def export(tree: Tree, into: Path) -> None:
         if _stays_inside(posixpath.normpath(posixpath.join(posixpath.dirname(path), target))):
             (into / path).parent.mkdir(parents=True, exist_ok=True)
             (into / path).symlink_to(target)
+
+
+def recreate(top: Path, ref: str, files: Mapping[str, bytes]) -> None:
+    """Make a commit of these files in a private folder, and a branch with the name of `ref`, so that it is found."""
+    if not (top / ".git").exists():
+        _asked(top, "init", "--quiet")
+    _asked(top, "checkout", "--quiet", "--orphan", f"with-{ref}")
+    _asked(top, "rm", "--quiet", "-r", "--force", "--ignore-unmatch", ".")
+    for path, content in files.items():
+        file = top / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    _asked(top, "add", "--all", "--force")
+    _asked(top, *_IDENTITY, "commit", "--quiet", "--allow-empty", "--message", ref)
+    _asked(top, "update-ref", f"refs/heads/{ref}", "HEAD")
 
 
 @contextmanager

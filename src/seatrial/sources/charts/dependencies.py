@@ -73,6 +73,21 @@ def dependencies_of(chart: ChartFiles) -> list[Body]:
     return [entry for entry in listed(listing and listing.body, "dependencies") if isinstance(entry, dict)]
 
 
+def local_dependencies(folder: str) -> list[str]:
+    """The folders of `file://` dependencies, and of theirs, each once. Says nothing of those that are not there."""
+    found: dict[str, None] = {}
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        for entry in dependencies_of(read_folder(here)):
+            repository = str(entry.get("repository") or "")
+            beside = shown(str(Path(here, repository.removeprefix(_LOCAL))))
+            if repository.startswith(_LOCAL) and disk.is_file(Path(beside, CHART_FILE)) and beside not in found:
+                found[beside] = None
+                waiting.append(beside)
+    return list(found)
+
+
 def _document(chart: ChartFiles, name: str) -> Document:
     return _parsed(chart.shown + name, chart.files.get(name, b""))
 

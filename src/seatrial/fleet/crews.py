@@ -1,0 +1,75 @@
+"""Who rehearses the trials of a fleet: processes on this machine. A trial that kills its process is tried once more,
+alone, and then reported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+
+from seatrial.fleet.checked import Checked, Needed, checked, known
+from seatrial.fleet.workers import workers
+from seatrial.model.options import CheckOptions
+
+Crew = Callable[[Sequence[CheckOptions]], Iterator[tuple[int, Checked]]]
+"""Rehearses trials in any order; yields the number of each and what became of it, every number once."""
+Work = Callable[[CheckOptions], Checked]
+
+WAITING = 2
+"""Trials for each process that are handed out in advance. If a process dies, all of these are tried again."""
+
+
+def here(needed: Needed, processes: int = 0) -> Crew:
+    """Processes on this machine: by default one for each core."""
+
+    def crew(trials: Sequence[CheckOptions]) -> Iterator[tuple[int, Checked]]:
+        waiting: list[int] = []
+        for number, trial in enumerate(trials):
+            if found := known(trial, needed):
+                yield number, found
+            else:
+                waiting.append(number)
+        work = partial(checked, needed=needed)
+        for at, found in side_by_side(work, [trials[number] for number in waiting], processes):
+            yield waiting[at], found
+
+    return crew
+
+
+def side_by_side(work: Work, trials: Sequence[CheckOptions], processes: int = 0) -> Iterator[tuple[int, Checked]]:
+    """Work on trials in processes: Helm and Python both use a whole core."""
+    processes = processes or os.cpu_count() or 1
+    left = list(range(len(trials)))
+    while left:
+        suspects = yield from _until_one_dies(work, trials, left, processes)
+        for number in suspects:
+            yield number, _alone(work, trials[number])
+
+
+def _until_one_dies(
+    work: Work, trials: Sequence[CheckOptions], left: list[int], processes: int
+) -> Generator[tuple[int, Checked], None, list[int]]:
+    """Work on what is left, and take it off `left`. If a process dies, return the trials that may have killed it."""
+    running: dict[Future[Checked], int] = {}
+    with workers(min(len(left), processes)) as pool:
+        while left or running:
+            while left and len(running) < WAITING * processes:
+                number = left.pop(0)
+                running[pool.submit(work, trials[number])] = number
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=running.__getitem__):
+                if isinstance(future.exception(), BrokenProcessPool):
+                    return sorted(running.values())
+                yield running.pop(future), future.result()
+    return []
+
+
+def _alone(work: Work, trial: CheckOptions) -> Checked:
+    name = trial.inputs[0]
+    try:
+        with workers(1) as pool:
+            return pool.submit(work, trial).result()
+    except BrokenProcessPool:
+        return Checked(name, error=f"{name}: ended its process: too much memory or time; check it alone to see more")

@@ -1,0 +1,148 @@
+"""A Dask cluster as the crew of a fleet. The files of each trial are sent along; a worker needs only seatrial."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, as_completed
+from contextlib import contextmanager
+from pathlib import PurePath
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from seatrial import __version__
+from seatrial.fleet.checked import Checked, Needed, checked, known
+from seatrial.fleet.crews import Crew
+from seatrial.helm.environment import HELM_ENVIRONMENT
+from seatrial.model.errors import CannotContinue
+from seatrial.model.options import CheckOptions
+from seatrial.sources import TRIAL, disk, git, kind_of
+from seatrial.sources.packing import Packed, packed, unpacked
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+SECONDS_TO_CONNECT = 10
+SECONDS_FOR_A_WORKER = 30
+
+_ONE_AT_A_TIME = Lock()
+"""A process has one current folder, so a worker with several threads rehearses one trial at a time."""
+
+
+class Files(NamedTuple):
+    """What a trial reads, before it is packed."""
+
+    paths: tuple[str, ...]
+    refs: tuple[str, ...]
+    beside: str
+
+
+class Contents(NamedTuple):
+    """The files of a trial, and the record of reading them: a worker reads nothing else."""
+
+    content: Packed
+    record: disk.Record
+
+
+def on(address: str, needed: Needed) -> Crew:
+    """The workers of the scheduler at `tcp://host:port`. What is in the cache is not sent."""
+
+    def crew(trials: Sequence[CheckOptions]) -> Iterator[tuple[int, Checked]]:
+        found = {number: one for number, trial in enumerate(trials) if (one := known(trial, needed))}
+        yield from found.items()
+        if left := [number for number in range(len(trials)) if number not in found]:
+            yield from _sent(address, needed, {number: trials[number] for number in left})
+
+    return crew
+
+
+def _sent(address: str, needed: Needed, trials: Mapping[int, CheckOptions]) -> Iterator[tuple[int, Checked]]:
+    needs = {number: _files(trial) for number, trial in trials.items()}
+    contents = {files: _packed(files) for files in dict.fromkeys(needs.values())}
+    with _connected(address) as client:
+        executor = client.get_executor(pure=False)
+        # The files travel with the task: what is kept on a worker is lost when that worker dies.
+        running = {
+            executor.submit(remote, trial, contents[needs[number]].content): number for number, trial in trials.items()
+        }
+        for done, future in enumerate(as_completed(running)):
+            number = running[future]
+            try:
+                one = _outcome(future, trials[number])
+            except (CancelledError, OSError):
+                lost = f"the scheduler is gone; {done} of {len(trials)} trials were done"
+                raise CannotContinue(f"--on {address}: {lost}. Start it and run the same command again") from None
+            if needed.cache and one.result:
+                needed.cache.keep(trials[number], contents[needs[number]].record, one.result)
+            yield number, one
+
+
+def remote(trial: CheckOptions, files: Packed) -> Checked:
+    """One trial on a worker, which has none of the user's files."""
+    from distributed import get_worker
+
+    os.environ.update(HELM_ENVIRONMENT)  # Helm is loaded by the first trial, and reads it then.
+    # Dask removes the folder of a worker that was killed.
+    with _ONE_AT_A_TIME, unpacked(files, get_worker().local_directory):
+        return checked(trial, Needed(whole=False))
+
+
+def version() -> str:
+    return __version__
+
+
+def _outcome(future: Future[Checked], trial: CheckOptions) -> Checked:
+    from distributed import KilledWorker
+
+    try:
+        return future.result()
+    except KilledWorker as why:
+        name = trial.inputs[0]
+        often = f"{why.allowed_failures + 1} workers died"
+        return Checked(name, error=f"{name}: {often} while they rehearsed it; it may need more than their memory limit")
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise CannotContinue("--on needs Dask: pip install 'seatrial[fleet]'") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # What it would say is said in one sentence here.
+    try:
+        client = Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError) as why:
+        raise CannotContinue(f"--on {address}: no Dask scheduler answers there ({type(why).__name__})") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=SECONDS_FOR_A_WORKER)
+            _refuse_other_versions(client, address)
+        except TimeoutError:
+            raise CannotContinue(f"--on {address}: the scheduler has no workers") from None
+        except (OSError, CancelledError):
+            raise CannotContinue(f"--on {address}: the scheduler is gone") from None
+        yield client
+
+
+def _refuse_other_versions(client: Client, address: str) -> None:
+    """Other versions find other things."""
+    for worker, found in sorted(client.run(version, on_error="return").items()):
+        if isinstance(found, BaseException):
+            raise CannotContinue(f"--on {address}: the worker {worker} has no seatrial: pip install seatrial there")
+        if found != __version__:
+            raise CannotContinue(f"--on {address}: the worker {worker} has seatrial {found}, and this is {__version__}")
+
+
+def _packed(files: Files) -> Contents:
+    with disk.recording() as record:
+        return Contents(packed(*files), record)
+
+
+def _files(trial: CheckOptions) -> Files:
+    (path,) = trial.inputs
+    own = str(PurePath(path).parent) if kind_of(path) == TRIAL else path
+    old = [trial.old] if trial.old else []
+    local = [text.partition("=")[2] for text in (*trial.repos, *trial.charts, *trial.values.set_file)]
+    given = [own, *trial.values.files, *trial.assume, *local, *(one for one in old if not git.is_ref(one))]
+    return Files(tuple(dict.fromkeys(given)), tuple(filter(git.is_ref, old)), path)

@@ -1,0 +1,16 @@
+"""A trial that kills the process it runs in. A worker imports this, so nothing else is here."""
+
+from __future__ import annotations
+
+import os
+
+from seatrial.fleet.checked import Checked
+from seatrial.model.options import CheckOptions
+
+DEADLY = "deadly"
+
+
+def one(trial: CheckOptions) -> Checked:
+    if trial.inputs == (DEADLY,):
+        os._exit(9)
+    return Checked(trial.inputs[0])
