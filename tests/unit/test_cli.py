@@ -88,9 +88,9 @@ def test_help_lists_the_commands_without_loading_helm(capsys: Capture) -> None:
 
 
 def test_an_unknown_command_is_one_sentence_with_all_commands(capsys: Capture) -> None:
-    said = 'seatrial: unknown command "chek". Did you mean "check"? Available commands: check, run, fleet, graph, '
     code, words = sentence(capsys, "chek")
-    assert (code, words[: len(said)]) == (2, said)
+    assert code == 2
+    assert words.startswith('seatrial: unknown command "chek". Did you mean "check"? Available commands: check, run, ')
     assert all(name in words for name in APP if not name.startswith("-"))
 
 
