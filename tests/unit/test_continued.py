@@ -56,3 +56,11 @@ def test_how_certain_a_failing_script_is_takes_all_three_clusters(tmp_path: Path
     first, *others = _rehearsed(result)
     assert first == ("", "ordinary", 1)
     assert others[:2] == [("", "lazy", 1), ("", "eager", 1)]
+
+
+def test_a_hook_that_is_refused_and_repaired_is_waited_for(tmp_path: Path) -> None:
+    job = FAILS.replace("annotations:", 'labels: {{team: "not/valid"}}\n  annotations:').replace("exit 1", "exit 0")
+    before = INVALID.replace('  labels: {{team: "not/valid"}}\n', "")
+    result = _checked(tmp_path, a=before, job=job, last=INVALID.replace("pre-install", "post-install"))
+    assert [one.objects[0].name for one in result.findings if one.rule == "object-is-invalid"] == ["job", "last"]
+    assert all(step.outcome != "hung" for one in result.continued for step in one.rehearsal.steps)

@@ -26,6 +26,7 @@ class Recorder:
         self._fences: set[int] = set()
         self._given_up: dict[int, int] = {}
         self._refused_reads: list[tuple[int, Refusal]] = []
+        self._accepted: list[Event] = []
 
     def begin(self, step: int, actor: str = "", unordered: tuple[str, ...] = ()) -> None:
         """Start a step. `unordered` are verbs that `actor` sends at once for all objects of a kind."""
@@ -88,8 +89,14 @@ class Recorder:
 
     def written_since(self, start: int, actor: str) -> list[Event]:
         """The accepted writes of an actor since the event `start`, in order."""
-        events = (event for event in self._events[start:] if event.actor == actor and event.cause is None)
-        return [event for event in events if event.after is not None or event.before is not None]
+        events = [*(event for event in self._accepted if event.index >= start), *self._events[start:]]
+        own = (event for event in events if event.actor == actor and event.cause is None)
+        written = (event for event in own if event.after is not None or event.before is not None)
+        return sorted(written, key=lambda event: event.index)
+
+    def accepted(self, actor: str, verb: str, ref: Ref, body: Body) -> None:
+        """Remember a write that is answered as if it were accepted, and that is not in the timeline."""
+        self._accepted.append(Event(len(self._events), self.step, actor, verb, ref, "unchanged", after=body))
 
     def refused_since(self, start: int, actor: str) -> tuple[tuple[Event, ...], tuple[Refusal, ...]]:
         """The writes of an actor and the reads that were refused since an event."""

@@ -87,6 +87,8 @@ class Repairing:
             live = cluster.store.get(ref)
             if refused.refusal.reason in NO_OBSTACLES or not isinstance(request.body, dict):
                 return write(cluster, kind, request)
+            if not request.dry_run:
+                cluster.recorder.accepted(request.actor, request.verb, ref, request.body)
             return Reply(200, live if live is not None else self._pretend(kind, ref, request))
         finally:
             cluster.hooks = hooks
@@ -235,6 +237,10 @@ def _ready_status(body: Body) -> Body:
         spec = body.get("spec") or {}
         amount = dig(spec, "resources", "requests") or {}
         return {"phase": "Bound", "accessModes": spec.get("accessModes") or [], "capacity": amount}
+    if body.get("kind") == "Job":
+        return {"succeeded": 1, "conditions": [condition(body, "Complete", "True", "Repaired")]}
+    if body.get("kind") == "Pod":
+        return {"phase": "Succeeded"}
     address = {"ingress": [{"ip": "192.0.2.1"}]}
     return {
         "conditions": [condition(body, name, "True", "Repaired") for name in TRUE_CONDITIONS],

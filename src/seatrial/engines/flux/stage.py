@@ -47,6 +47,8 @@ class Prepared(Struct, frozen=True):
     release: Release
     notes: tuple[str, ...] = ()
     not_rehearsed: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    """Namespaces that HelmReleases create."""
 
 
 def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Reconcile]:
@@ -68,6 +70,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
         prepared.notes,
         not_rehearsed=prepared.not_rehearsed,
         hollow=all(map(is_of_flux, prepared.release.resources)),
+        namespaces=prepared.namespaces,
     )
 
 
@@ -120,7 +123,22 @@ def _prepared(
     skipped = (*release.skipped_crds, *found.skipped_crds)
     whole = replace(release, resources=resources, crds=crds, skipped_crds=skipped, pins=(*release.pins, *found.pins))
     unseen = (*found.not_rehearsed, *_assumed_ready(absent))
-    return Prepared(fleet, whole, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(unseen)))
+    created = tuple(_created(found, resources))
+    return Prepared(fleet, whole, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(unseen)), created)
+
+
+def _created(found: FoundFlux, resources: Iterable[Resource]) -> Iterator[str]:
+    """The namespaces that HelmReleases create and that only their own objects are in.
+
+    If others use one as well, it is assumed to exist: which of them comes first is not known here.
+    """
+    own: dict[str, set[Ref]] = {}
+    for charted in found.releases.values():
+        if charted.release is not None and dig(charted.body, "spec", "install", "createNamespace") is True:
+            refs = own.setdefault(charted.release.namespace, set())
+            refs.update(resource.ref for resource in charted.release.resources)
+    used = {resource.ref for resource in resources}
+    return (name for name, refs in own.items() if all(ref in refs for ref in used if ref.namespace == name))
 
 
 def _targets(resources: Iterable[Resource]) -> tuple[Target, ...]:

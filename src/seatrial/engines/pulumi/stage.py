@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from seatrial.engines.act import Up
 from seatrial.engines.engine import PlannedStep
 from seatrial.engines.setting import Setting, release_of, served, values_of
+from seatrial.model.program import HELM_RELEASE, Program
 from seatrial.model.release import Release
 from seatrial.model.trial import Step
 from seatrial.sources import PROGRAM, git, kind_at, kind_of
@@ -63,4 +64,14 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
         replace(release, name=name, namespace=namespace) if step.action == "up" else None,
         (*release.program.unknown, *release.program.warnings),
         not_rehearsed=release.program.absent,
+        namespaces=tuple(_created(release.program)),
     )
+
+
+def _created(program: Program) -> Iterator[str]:
+    """The namespaces that Releases create and that nothing else of the program is in."""
+    releases = [one for one in program.registrations if one.type == HELM_RELEASE]
+    made = {str(one.inputs.get("namespace") or "") for one in releases if one.inputs.get("createNamespace") is True}
+    others = {one.ref.namespace for one in program.registrations if one.ref is not None and one.type != HELM_RELEASE}
+    others |= {str(one.inputs.get("namespace") or "") for one in releases if not one.inputs.get("createNamespace")}
+    return (name for name in sorted(made) if name and name not in others)
