@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,7 +14,8 @@ from pathlib import Path
 import pytest
 from programsread import complaint, python_program
 
-from seatrial.sandbox import confined
+from seatrial import sandbox
+from seatrial.sandbox import confined, fences
 from seatrial.sources.pulumi import read_program
 
 ESCAPES = {
@@ -34,10 +37,21 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], st
     return partial(python_program, tmp_path)
 
 
-@pytest.mark.usefixtures("namespaces")
+@pytest.fixture(params=["namespaces and Landlock", "namespaces", "Landlock"])
+def fence(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the kernel allows: everything, no Landlock and seccomp, or no user namespaces, as in most containers."""
+    given: str = request.param
+    if "namespaces" in given:
+        request.getfixturevalue("namespaces")
+    if "Landlock" in given and fences.version() < fences.STRICT_VERSION:
+        pytest.skip("this kernel has no Landlock that can stand alone")
+    _with_fence(monkeypatch, tmp_path, given)
+    return given
+
+
 @pytest.mark.parametrize("attack", ESCAPES)
 def test_a_shell_in_the_sandbox_changes_nothing_and_reads_no_home(
-    attack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    attack: str, fence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, outside, scratch = (tmp_path / name for name in ("home", "outside", "scratch"))
     for folder in (home, outside, scratch):
@@ -47,16 +61,19 @@ def test_a_shell_in_the_sandbox_changes_nothing_and_reads_no_home(
     monkeypatch.setenv("HOME", str(home))
     with socket.create_server(("127.0.0.1", 0)) as server:
         script = ESCAPES[attack].format(home=home, outside=outside, port=server.getsockname()[1])
-        done = _sandboxed(["/bin/bash", "-c", script], scratch)
+        done = _sandboxed(["/bin/bash", "-c", f"echo began; {script}"], scratch)
+    assert done.stdout.startswith("began")
     assert "hunter2" not in done.stdout
     assert [path.name for path in outside.iterdir()] == ["kept"]
     assert (home / "token").exists()
 
 
-@pytest.mark.usefixtures("namespaces")
+@pytest.mark.usefixtures("fence")
 def test_nothing_in_the_sandbox_has_or_gains_a_privilege(tmp_path: Path) -> None:
     """Also as root: no capability is left, none can be gained, and no further user namespace is allowed."""
-    done = _sandboxed(["/bin/sh", "-c", "cat /proc/self/status; unshare -U true && echo entered"], tmp_path)
+    (tmp_path / "scratch").mkdir()
+    shell = 'read -r all < /proc/self/stat; while read -r line; do echo "$line"; done < /proc/self/status'
+    done = _sandboxed(["/bin/bash", "-c", f"{shell}; unshare -U true && echo entered"], tmp_path / "scratch")
     status = dict(line.split(":\t", 1) for line in done.stdout.splitlines() if ":\t" in line)
     sets = {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}
     assert sets == {"0" * 16}
@@ -90,32 +107,83 @@ def test_a_node_of_the_project_is_not_run(tmp_path: Path, monkeypatch: pytest.Mo
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.usefixtures("fence")
+def test_a_program_runs_in_each_sandbox(write: Callable[[str], str]) -> None:
+    path = write("import pulumi\nimport pulumi_kubernetes as k\nk.core.v1.ConfigMap('a', data={'b': 'c'})\n")
+    assert [one.ref.kind for one in read_program(path).resources] == ["ConfigMap"]
+
+
+@pytest.mark.parametrize(
+    ("attack", "words"),
+    [
+        ("import socket\nsocket.socket(socket.AF_UNIX).connect('/run/docker.sock')", "Operation not permitted"),
+        ("import socket\nsocket.socket()", "Operation not permitted"),
+        ("import os\nos.kill(os.getppid(), 0)", "Operation not permitted"),
+        ("import os\nos.setsid()", "Operation not permitted"),
+        ("print(open('/etc/shadow').read())", "Permission denied"),
+        ("print(open('/proc/1/environ').read())", "Permission denied"),
+        ("import os\nos.mkfifo('made')", "Permission denied"),
+    ],
+)
+def test_without_namespaces_landlock_and_seccomp_hold_alone(
+    attack: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if fences.version() < fences.STRICT_VERSION:
+        pytest.skip("this kernel has no Landlock that can stand alone")
+    _with_fence(monkeypatch, tmp_path, "Landlock")
+    (tmp_path / "scratch").mkdir()
+    done = _sandboxed([sys.executable, "-I", "-c", attack], tmp_path / "scratch")
+    assert done.returncode == 1
+    assert words in done.stderr
+
+
 def test_without_a_sandbox_a_program_runs_only_if_it_is_trusted(
     write: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kernel allows no user namespaces, as in most containers."""
-    _without_namespaces(monkeypatch, tmp_path)
+    """The kernel allows no user namespaces and has no Landlock, or is that of macOS."""
+    _with_fence(monkeypatch, tmp_path, "")
     path = write("raise SystemExit('it ran')\n")
     refused = complaint(path)
     assert "it ran" not in refused
     assert refused == (
-        "app: run the program: this system has no sandbox for it (it needs Linux with user namespaces); "
+        "app: run the program: this system has no sandbox for it (it needs Linux with user namespaces or Landlock); "
         "pass --trust if you trust the program, or check the output of pulumi preview --json"
     )
     with pytest.raises(Exception, match="it ran"):
         read_program(path, trust=True)
 
 
-def _without_namespaces(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Run the sandbox as where unshare is forbidden."""
-    import seatrial.sandbox as sandbox
-
-    text = sandbox.CONFINED.read_text().replace("if libc.unshare(", "if True or (")
-    other = folder / "confined.py"
-    other.write_text(text)
-    monkeypatch.setattr(sandbox, "CONFINED", other)
+def _with_fence(monkeypatch: pytest.MonkeyPatch, folder: Path, allowed: str) -> None:
+    """Run the sandbox as where the kernel allows only this."""
+    folder = folder / "sandbox"
+    folder.mkdir()
+    for path, word, before, instead in (
+        (sandbox.CONFINED, "namespaces", "if libc.unshare(", "if True or ("),
+        (sandbox.CONFINED.with_name("fences.py"), "Landlock", "return max(0, found)", "return 0"),
+    ):
+        text = path.read_text()
+        assert before in text
+        (folder / path.name).write_text(text if word in allowed else text.replace(before, instead))
+    if "Landlock" not in allowed:
+        file = folder / "fences.py"
+        file.write_text(file.read_text().replace("machine = MACHINES.get(os.uname().machine)", "machine = None"))
+    monkeypatch.setattr(sandbox, "CONFINED", folder / "confined.py")
 
 
 def _sandboxed(command: list[str], scratch: Path) -> subprocess.CompletedProcess[str]:
-    line = confined(command, home=os.path.realpath(scratch), seen=())
+    line = confined(command, home=os.path.realpath(scratch), seen=(), required=True)
     return subprocess.run(line, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_an_interpreter_in_the_home_does_not_show_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    (home / "token").write_text("hunter2")
+    shutil.copy("/bin/bash", home / "bin/bash")
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    done = _sandboxed(
+        [str(home / "bin/bash"), "-c", f"echo began; read -r all < {home}/token; echo $all"], tmp_path / "scratch"
+    )
+    assert done.stdout == "began\n\n"

@@ -49,7 +49,7 @@ def test_nothing_else_is_reached_or_written(tmp_path: Path) -> None:
         write = f"open({str(tmp_path / 'mark')!r}, 'w')"
         script = "".join(f"try: {what}\nexcept OSError as error: print(error)\n" for what in (reach, write))
         client = run(tmp_path, script)
-    assert "Connection refused" in client.stdout
+    assert "refused" in client.stdout or "Permission denied" in client.stdout
     assert "Read-only file system" in client.stdout
 
 

@@ -3,7 +3,8 @@
 Run by path, with `required` or nothing, the only writable folder, the paths to hide, the paths to show in spite of that
 (both joined like PATH), a door or nothing, and the command. Uses the standard library only.
 
-With `required` it executes nothing where the kernel does not allow all of this, and exits with `REFUSED`.
+With `required` it executes nothing where the kernel allows neither all of this nor Landlock and seccomp in its place
+(`fences`), and exits with `REFUSED`.
 
 A door is `PORT:DESCRIPTOR`: the program finds a server at this port of its own loopback device, and nothing else. The
 socket that listens there is sent out of the sandbox over the descriptor, and the process that receives it answers.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import importlib
 import os
 import resource
 import signal
@@ -21,6 +23,7 @@ import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
@@ -66,10 +69,11 @@ class Attributes(ctypes.Structure):
 def main() -> None:
     parent = os.getppid()
     required, home, hidden, seen, door, *command = sys.argv[1:]
-    shown = [home, *seen.split(os.pathsep), str(Path(command[0]).resolve().parent.parent)]
+    shown = [home, *seen.split(os.pathsep), *_installed(Path(command[0]), [*map(Path, hidden.split(os.pathsep))])]
+    fences = _fences() if sys.platform == "linux" else None  # Before the standard library may be hidden.
     alone = sys.platform == "linux" and _alone()
     sealed = alone and _sealed(home, hidden.split(os.pathsep), shown)
-    if required and not sealed:
+    if required and not sealed and (fences is None or fences.version() < fences.STRICT_VERSION):
         sys.exit(REFUSED)
     if sys.platform == "linux":  # The program ends together with seatrial; entering namespaces resets this.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -90,9 +94,37 @@ def main() -> None:
         _open_door(*map(int, door.split(":")), alone=alone)
     if alone:
         _become_init()
-    if sys.platform == "linux" and not _unprivileged() and required:
+    if fences is not None and not (_unprivileged() and _fenced(fences, home, shown, door, sealed=sealed)) and required:
         sys.exit(REFUSED)
     os.execv(command[0], command)
+
+
+def _installed(executable: Path, hidden: list[Path]) -> list[str]:
+    """Where an executable and its libraries are: not the whole home for ~/bin/python, nor the disk for /bin/sh."""
+    places = ((path.parent.parent, path.parent) for path in (executable, executable.resolve()))
+    free = ([place for place in both if not any(one.is_relative_to(place) for one in hidden)] for both in places)
+    return [str(found[0]) for found in free if found]
+
+
+def _fences() -> Any:
+    """The module beside this one: with -I there is no other way to it."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    try:
+        return importlib.import_module("fences")
+    finally:
+        del sys.path[0]
+
+
+def _fenced(fences: Any, home: str, shown: list[str], door: str, *, sealed: bool) -> bool:
+    """A second fence behind the namespaces; the only one without them, if the program needs one."""
+    if sealed:
+        fences.landlocked(home, ["/"], port=int(door.partition(":")[0]) if door else 0)
+        fences.filtered(strict=False)
+        return True
+    if door:  # A binary that the user names, which reaches the server on the loopback device of the system.
+        return False
+    seen = [*fences.SYSTEM, *shown, sys.prefix, sys.base_prefix]
+    return bool(fences.landlocked(home, seen) and fences.filtered(strict=True))
 
 
 def _alone() -> bool:

@@ -33,8 +33,8 @@ INSTEAD = (
     "pulumi stack export > stack.json"
 )
 NO_SANDBOX = (
-    "this system has no sandbox for it (it needs Linux with user namespaces); pass --trust if you trust the program, "
-    "or check the output of pulumi preview --json"
+    "this system has no sandbox for it (it needs Linux with user namespaces or Landlock); "
+    "pass --trust if you trust the program, or check the output of pulumi preview --json"
 )
 EMPTY = {False: "the program registers no resources", True: "contains no resources"}
 
