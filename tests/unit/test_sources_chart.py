@@ -376,3 +376,20 @@ def test_irregular_or_too_large_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "c/pipe").unlink()
     (tmp_path / "c/dangling").symlink_to("nowhere")
     assert _complaint("c") == "c/dangling: read the chart: no such file or directory"
+
+
+def test_helm_is_given_no_file_that_nothing_reads(tmp_path: Path) -> None:
+    read = {"Chart.yaml": CHART, "values.yaml": "a: 1\n", "templates/a.yaml": config_map("a"), "crds/c.yaml": ""}
+    inner = {f"charts/inner/{name}": text for name, text in read.items()}
+    write(tmp_path, {**read, **inner, "README.md": "long", "docs/more.md": "", "charts/inner/README.md": "longer"})
+    chart = open_chart(str(tmp_path))
+    assert _packed(chart.as_deployed({})) == sorted({*read, *inner})
+    assert _packed(chart.as_deployed({"text": '{{ .Files.Get "README.md" }}'})) == _packed(chart)
+    assert "README.md" in _packed(chart)
+    write(tmp_path, {"charts/inner/templates/b.yaml": '{{ .Files.Get "README.md" }}'})
+    assert "README.md" in _packed(open_chart(str(tmp_path)).as_deployed({}))
+
+
+def _packed(chart: ChartSource) -> list[str]:
+    with tarfile.open(fileobj=io.BytesIO(chart.archive)) as archive:
+        return sorted(member.name.partition("/")[2] for member in archive)

@@ -81,7 +81,7 @@ def declared_release(charted: Charted) -> HelmRelease:
         namespace=str(metadata(body).get("namespace") or "default"),
         release_name=rendered.name,
         target_namespace=rendered.namespace,
-        chart=chart.load,
+        chart=chart.as_deployed(charted.values).load,
         chart_name=f"{chart.name}@{chart.version}",
         values=charted.values,
         targets=tuple(Target(resource.ref, at_home(resource)) for resource in plain),

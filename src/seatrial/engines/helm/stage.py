@@ -108,7 +108,7 @@ def _deployed(step: Step, setting: Setting, before: Revisions) -> PlannedStep[He
         step.action,
         name,
         namespace,
-        chart.load,
+        chart.as_deployed(values).load,
         given,
         step.flags,
         archive=chart.archive,

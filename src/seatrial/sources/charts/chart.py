@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,15 @@ from seatrial.helm.sdk import Chart, HelmError
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.resource import Body
 from seatrial.sources import disk, git
-from seatrial.sources.charts.dependencies import CHART_FILE, VALUES_FILE, dependencies_of, described, gathered
+from seatrial.sources.charts.dependencies import (
+    CHART_FILE,
+    LOCK_FILES,
+    OLD_FILE,
+    VALUES_FILE,
+    dependencies_of,
+    described,
+    gathered,
+)
 from seatrial.sources.charts.files import (
     CHART_BYTES_MAX,
     ChartFiles,
@@ -31,12 +40,17 @@ from seatrial.sources.files import as_text, project_of, read_bytes, shown, withi
 from seatrial.text.source import Text
 
 SCHEMA_FILE = "values.schema.json"
+TEMPLATES = "templates/"
+OWN = (CHART_FILE, VALUES_FILE, SCHEMA_FILE, OLD_FILE, *LOCK_FILES)
+FOLDERS = (TEMPLATES, "crds/")
+"""What Helm itself reads of a chart. Templates read the rest as `.Files`."""
 
+_READS_FILES = b"Files"
 _CASE = re.compile(r"ci/[^/]*-values\.yaml")
 """Where chart-testing (`ct`) looks for the values a chart is tested with."""
 
 
-class ChartSource(Struct, frozen=True):
+class ChartSource(Struct, frozen=True, dict=True):
     """A chart in memory, with the dependencies that were found."""
 
     path: str
@@ -54,12 +68,39 @@ class ChartSource(Struct, frozen=True):
     def missing_dependencies(self) -> tuple[str, ...]:
         return tuple(one.called for one in self.lacking)
 
+    def as_deployed(self, values: Body) -> ChartSource:
+        """The chart without files that nothing reads. Helm compresses all of it into every record of a release.
+
+        That a record may be too large for the API server is not rehearsed.
+        """
+        return self if _READS_FILES in msgspec.json.encode(values) else self._without_unread
+
+    @cached_property
+    def _without_unread(self) -> ChartSource:
+        lean = _without_unread(self.files)
+        return self if lean is None else replace(self, archive=archived(lean, self.name))
+
     def load(self) -> Chart:
         """The chart as Helm holds it. Load it for every action: rendering removes disabled subcharts from it."""
         try:
             return Chart.load_archive(self.archive)
         except HelmError as error:
             raise CannotContinue(f"{shown(self.path)}: open the chart: {error}") from None
+
+
+def _without_unread(chart: ChartFiles) -> ChartFiles | None:
+    """The chart with nothing but what Helm itself reads; None if a template or a value may read other files."""
+    if any(_READS_FILES in chart.files.get(path, b"") for path in chart.files if path.startswith(TEMPLATES)):
+        return None
+    if _READS_FILES in chart.files.get(VALUES_FILE, b""):
+        return None
+    inner: dict[str, ChartFiles] = {}
+    for entry, subchart in chart.subcharts.items():
+        if (lean := _without_unread(subchart)) is None:
+            return None
+        inner[entry] = lean
+    kept = {path: content for path, content in chart.files.items() if path in OWN or path.startswith(FOLDERS)}
+    return replace(chart, files=kept, subcharts=inner)
 
 
 class TemplateFile(Struct, frozen=True):
