@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import reduce
-from itertools import groupby
+from functools import partial, reduce
 from operator import or_
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,6 +24,8 @@ from seatrial.evidence.obstacles import only_new, repairs_of, stopped
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.evidence.written import written
+from seatrial.faults.exploring import explore
+from seatrial.faults.interrupting import aftermaths, interrupt
 from seatrial.fix.proving import mended
 from seatrial.fix.ways import with_way_out
 from seatrial.fix.writing import guard
@@ -31,8 +33,8 @@ from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard, worst_first
 from seatrial.model.fingerprint import fingerprint
-from seatrial.model.interruption import Interrupted
 from seatrial.model.masking import mask_of
+from seatrial.model.mix import Mix
 from seatrial.model.options import CheckOptions
 from seatrial.model.release import Case
 from seatrial.model.repair import Repairs
@@ -44,10 +46,9 @@ from seatrial.plan.plan import Plan
 from seatrial.plan.plans import plans, simulated_plans
 from seatrial.play import stored
 from seatrial.play.heard import Heard
-from seatrial.play.interrupted import interrupted
 from seatrial.play.other_version import other_version
 from seatrial.play.rehearse import rehearse
-from seatrial.rules import all_explained, all_interruption_rules, all_invariants, all_rules, page
+from seatrial.rules import all_explained, all_invariants, all_rules, page
 from seatrial.sources import MANIFESTS, TRIAL, InputKind, git, kind_of, line_at
 from seatrial.sources.files import reading_instead
 from seatrial.sources.places import place_of
@@ -105,7 +106,7 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
         progress("try a fix")
         try:
             with reading_instead(texts):
-                return _checked(replace(options, interrupted=False), progress).result
+                return _checked(replace(options, interrupted=False, explore=0), progress).result
         except (CannotContinue, NothingToCheck):
             return None
 
@@ -151,28 +152,25 @@ def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked
     for rehearsed, more in _continued(trials, found, progress):
         continued.extend(rehearsed)
         found.extend(more)
-    broken = tuple(_interrupted(trials, progress)) if options.interrupted else ()
-    found.extend(_aftermaths(broken, trials))
-    result = replace(_judged(seen, found, line_at, continued), interrupted=broken)
+    first = _first_cases(trials)
+    broken = tuple(interrupt(first, progress)) if options.interrupted else ()
+    found.extend(aftermaths(broken, first, _identified))
+    new = partial(_only_new, known=found)
+    tried = [explore(*one, options.explore, new, progress) for one in first if options.explore]
+    found.extend(finding for one in tried for finding in one.findings)
+    continued.extend(seen for one in tried for seen in one.seen)
+    explored = tuple(one.explored for one in tried)
+    result = replace(_judged(seen, found, line_at, continued), interrupted=broken, explored=explored)
     if options.compare_engines:
         simulated = simulated_plans(options, [trial.plan for trial in trials])
         result = replace(result, agreements=tuple(_agreements(_played(list(simulated), progress), trials)))
     return _Checked(seen, result)
 
 
-def _interrupted(trials: list[_Trial], progress: Callable[[str], None]) -> Iterator[Interrupted]:
-    """The steps of the first case of each engine, killed after each of their writes."""
-    first = {trial.plan.engine: trial for trial in reversed(trials)}
-    for trial in reversed(first.values()):
-        yield from interrupted(trial.plan, trial.heard, progress)
-
-
-def _aftermaths(broken: Iterable[Interrupted], trials: list[_Trial]) -> Iterator[Finding]:
-    cases = {(trial.plan.engine, trial.plan.case.name): trial.plan.case for trial in reversed(trials)}
-    for key, steps in groupby(broken, lambda one: (one.engine, one.case)):
-        case, of = cases[key], list(steps)
-        found = (finding for rule in all_interruption_rules() for finding in rule.check(of, case))
-        yield from (_identified(finding, case) for finding in found)
+def _first_cases(trials: list[_Trial]) -> list[tuple[Plan, Heard]]:
+    """Of each engine the first case."""
+    first = {trial.plan.engine: (trial.plan, trial.heard) for trial in reversed(trials)}
+    return [*reversed(first.values())]
 
 
 def _agreements(simulated: Iterable[_Trial], real: Iterable[_Trial]) -> Iterator[EngineAgreement]:
@@ -400,21 +398,21 @@ class One(Struct, frozen=True):
     case: Case
 
 
-def run(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> One:
+def run(options: CheckOptions, schedule: Schedule, *, seed: int = 0, mix: Mix | None = None) -> One:
     """Rehearse the first case of the input once."""
     plan = next(plans(options))
-    rehearsal = rehearse(plan, schedule, seed=seed)
+    rehearsal = rehearse(plan, schedule, seed=seed, mix=mix)
     return One(mask_of([(rehearsal, plan.case)]).whole(rehearsal), plan.case)
 
 
-def run_both(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> tuple[One, EngineAgreement]:
+def run_both(options: CheckOptions, schedule: Schedule, **pace: Any) -> tuple[One, EngineAgreement]:
     """The same with the user's binary and without it, compared."""
-    one = run(options, schedule, seed=seed)
+    one = run(options, schedule, **pace)
     plan = next(simulated_plans(options, [next(plans(options))]))
-    return one, agreement(rehearse(plan, schedule, seed=seed), one.rehearsal)
+    return one, agreement(rehearse(plan, schedule, **pace), one.rehearsal)
 
 
-def run_to_store(options: CheckOptions, schedule: Schedule, *, seed: int = 0) -> One:
+def run_to_store(options: CheckOptions, schedule: Schedule, **pace: Any) -> One:
     """The same with everything that a check has, the engine's other major version included."""
     plan = next(plans(options))
-    return One(_compared(rehearse(plan, schedule, seed=seed), plan), plan.case)
+    return One(_compared(rehearse(plan, schedule, **pace), plan), plan.case)

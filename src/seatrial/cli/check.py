@@ -9,10 +9,12 @@ from seatrial.cli.cluster import CURRENT, ClusterFlags, LiveFlag, connect, start
 from seatrial.cli.flags import (
     ALL_FINDINGS,
     DEFAULT_OUTPUT,
+    NO_FAULTS,
     NO_FIXES,
     NO_FLAGS,
     OUTPUT,
     REHEARSAL,
+    FaultFlags,
     FindingFlags,
     FixFlags,
     Inputs,
@@ -42,7 +44,7 @@ def check(
     compare: Annotated[str, flag("--compare", group=REHEARSAL, value="OLD")] = "",
     since: Annotated[str, flag("--since", group=REHEARSAL, value="REF")] = "",
     rehearsal: Annotated[tuple[str, ...], flag("--rehearsal", group=REHEARSAL, value="FILE")] = (),
-    interrupted: Annotated[bool, flag("--interrupted", group=REHEARSAL)] = False,
+    faults: FaultFlags = NO_FAULTS,
     live: LiveFlag = False,
     cluster: ClusterFlags = CURRENT,
     fixing: FixFlags = NO_FIXES,
@@ -80,10 +82,6 @@ def check(
     rehearsal
         Check a rehearsal that `seatrial run -o json` stored, without rehearsing anything. Repeatable: pass the
         ordinary, the lazy and the eager schedule of each engine.
-    interrupted
-        Also kill each step after each of its writes, on an ordinary cluster: run the same command again, then a
-        rollback or another way out. Reports where the release is locked, objects are lost or left over, and the
-        commands that help. -v lists all moments.
     no_cache
         Rehearse again even if nothing has changed since the last check. Results are kept in $XDG_CACHE_HOME/seatrial
         (default: ~/.cache/seatrial), without any object.
@@ -96,7 +94,7 @@ def check(
         raise CannotContinue("--rehearsal cannot be combined with an input or with flags that select what to rehearse")
     refuse_flags("check", inputs)
     seen = started_from(cluster, live=live)
-    other = Other(compare, since, rehearsal, fixing, targets, interrupted, no_cache or live, seen)
+    other = Other(compare, since, rehearsal, fixing, targets, faults, no_cache or live, seen)
     done = _checked(inputs, release, findings, other, display)
     if fixing.diff:
         terminal.write(fixes.as_patch(done))
@@ -113,7 +111,7 @@ class Other(NamedTuple):
     rehearsal: tuple[str, ...]
     fixing: FixFlags
     targets: tuple[Target, ...]
-    interrupted: bool = False
+    faults: FaultFlags = NO_FAULTS
     no_cache: bool = False
     cluster: ClusterFlags | None = None
     """The cluster to start from."""
@@ -140,7 +138,8 @@ def _checked(
             result = _stored(other.rehearsal, policy)
         else:
             asked = options("check", inputs, release)
-            plain = replace(asked, compare=other.compare, interrupted=other.interrupted)
+            faults = other.faults
+            plain = replace(asked, compare=other.compare, interrupted=faults.interrupted, explore=faults.explore)
             given = _started_from(with_configuration(plain, configured), other, progress)
             trying = fixes.asked(other.fixing, limit, other.targets)
             whole = any(target.format == "html" for target in other.targets)

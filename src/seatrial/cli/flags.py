@@ -153,6 +153,21 @@ class FindingFlags:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
+class FaultFlags:
+    """What may go wrong beside the release."""
+
+    interrupted: Annotated[bool, flag("--interrupted", group=REHEARSAL)] = False
+    """Also kill each step after each of its writes, on an ordinary cluster: run the same command again, then a rollback
+    or another way out. Reports where the release is locked, objects are lost or left over, and the commands that help.
+    -v lists all moments."""
+    explore: Annotated[int, flag("--explore", group=REHEARSAL, value="N")] = 0
+    """Also try up to N schedules between a slow and a fast cluster: orders that are open by what controllers and
+    requests read and write first, then seeded ones. A finding has the schedule that shows it, for
+    `seatrial run --schedule FILE`."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
 class FixFlags:
     """What becomes of proven fixes."""
 
@@ -168,6 +183,7 @@ class FixFlags:
 NO_FLAGS = ReleaseFlags()
 ALL_FINDINGS = FindingFlags()
 NO_FIXES = FixFlags()
+NO_FAULTS = FaultFlags()
 DEFAULT_OUTPUT = OutputFlags()
 
 

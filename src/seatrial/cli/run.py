@@ -15,13 +15,16 @@ from seatrial.cli.flags import (
     flag,
     options,
 )
-from seatrial.model.timeline import Schedule
+from seatrial.model.mix import Pacing, parse
+from seatrial.model.timeline import SCHEDULES, Schedule
+
+SEEDED: Schedule = "seeded"
 
 
 def run(
     *inputs: Inputs,
     release: ReleaseFlags = NO_FLAGS,
-    schedule: Annotated[Schedule, flag("--schedule", group=REHEARSAL, value="NAME")] = "ordinary",
+    schedule: Annotated[str, flag("--schedule", group=REHEARSAL, value="NAME|FILE")] = "ordinary",
     seed: Annotated[int, flag("--seed", group=REHEARSAL, value="NUMBER")] = 0,
     output: Annotated[Literal["full", "json"], flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
     display: OutputFlags = DEFAULT_OUTPUT,
@@ -37,7 +40,8 @@ def run(
     schedule
         Speed of the cluster: ordinary (the control plane needs milliseconds; pods, volumes and operators need seconds,
         which pass only when the engine waits), lazy (objects become ready only when the engine waits for them), eager
-        (objects become ready at once) or seeded (a random order in between).
+        (objects become ready at once) or seeded (a random order in between). Or a file with a schedule of `check
+        --explore`, such as {base: eager, slow: [Deployment/default/web]}.
     seed
         Random seed of the seeded schedule.
     output
@@ -45,7 +49,7 @@ def run(
     """
     from seatrial.cli import terminal
 
-    asked = options("run", inputs, release)
+    asked, pacing = options("run", inputs, release), _pacing(schedule, seed)
     with terminal.progress_line(display) as progress:
         from seatrial.check import run as rehearse_once
         from seatrial.check import run_both, run_to_store
@@ -54,14 +58,25 @@ def run(
 
         progress(f"rehearse {' '.join(inputs)}")
         if asked.compare_engines:
-            one, found = run_both(asked, schedule, seed=seed)
+            one, found = run_both(asked, pacing.schedule, seed=seed, mix=pacing.mix)
             text = timeline.render(one.rehearsal, terminal.page(display))
             text += agreement.render(found, terminal.page(display))
         elif output == "json":
-            one = run_to_store(asked, schedule, seed=seed)
+            one = run_to_store(asked, pacing.schedule, seed=seed, mix=pacing.mix)
             text = stored.write(one.rehearsal, one.case)
         else:
-            one = rehearse_once(asked, schedule, seed=seed)
+            one = rehearse_once(asked, pacing.schedule, seed=seed, mix=pacing.mix)
             text = timeline.render(one.rehearsal, terminal.page(display))
     terminal.write(text)
     return 0 if all(step.outcome == "ok" for step in one.rehearsal.steps) else 1
+
+
+def _pacing(schedule: str, seed: int) -> Pacing:
+    """A schedule by its name, or the one in a file."""
+    from seatrial.sources.files import read_bytes
+
+    names = {name: name for name in (*SCHEDULES, SEEDED)}
+    if schedule in names:
+        return Pacing(names[schedule], seed)
+    doing = f"--schedule {schedule}: neither {', '.join(names)} nor a file that can be read"
+    return Pacing("mixed", mix=parse(read_bytes(schedule, doing), f"--schedule {schedule}"))

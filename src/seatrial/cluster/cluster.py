@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Callable, Iterable
 
@@ -10,12 +9,13 @@ from msgspec.structs import replace
 
 from seatrial import kinds
 from seatrial.cluster.controllers import Controllers
-from seatrial.cluster.death import Death
+from seatrial.cluster.death import Death, written_ref
 from seatrial.cluster.discovery import crds
 from seatrial.cluster.discovery.openapi import OpenAPI
 from seatrial.cluster.discovery.schema import Schema, builtin_schema
 from seatrial.cluster.discovery.served import Discovery
 from seatrial.cluster.events import EmittedEvent
+from seatrial.cluster.pace import Pace
 from seatrial.cluster.program_calls import request_of
 from seatrial.cluster.record import CLOCK, Recorder
 from seatrial.cluster.refusal import Refused, unavailable, unknown_resource
@@ -23,6 +23,7 @@ from seatrial.cluster.repairing import Repairing
 from seatrial.cluster.request import Reply, Request
 from seatrial.cluster.server import routes
 from seatrial.cluster.store import Store
+from seatrial.cluster.touched import REQUEST
 from seatrial.cluster.verbs import changes, deletion, rbac, reads, reviews, writes
 from seatrial.cluster.verbs.instantiate import instantiate
 from seatrial.cluster.view import View
@@ -31,6 +32,7 @@ from seatrial.kinds import Act, Call, Create, Deadline, Delete, Emit, Status, Up
 from seatrial.kinds.operators import generic
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.kinds.webhooks import apiservice, matching
+from seatrial.model.mix import Mix
 from seatrial.model.refusal import Refusal
 from seatrial.model.repair import Repairs
 from seatrial.model.resource import Body, Ref, dig, group_of, ref_of, uid_of, version_of
@@ -55,7 +57,13 @@ class Cluster:
     """The API server and everything behind it."""
 
     def __init__(
-        self, kube_version: str = "1.34", schedule: Schedule = "eager", seed: int = 0, *, explains: bool = False
+        self,
+        kube_version: str = "1.34",
+        schedule: Schedule = "eager",
+        seed: int = 0,
+        *,
+        mix: Mix | None = None,
+        explains: bool = False,
     ) -> None:
         """`explains`: the OpenAPI documents have full schemas, for `kubectl explain`. Helm only needs their paths."""
         self.kube_version = kube_version
@@ -70,7 +78,7 @@ class Cluster:
         self.watches = Watches(self.store)
         self.lock = threading.RLock()
         self.controllers = Controllers(self.store, kinds.known(), self.view, self._do, self._collect)
-        self._dice = random.Random(seed)
+        self.pace = Pace(schedule, self.controllers, seed, mix)
         self._custom_schemas: dict[tuple[str, str, str], Schema] = {}
         self.emitted: list[EmittedEvent] = []
         self._last_messages: dict[tuple[str, str], str] = {}
@@ -102,7 +110,8 @@ class Cluster:
         if self._program is not None:
             return self._program
         controllers, worst_case = self.controllers, self.schedule == "lazy"
-        return View(self.store, self._serves, controllers.indexes, controllers.clock, worst_case, idle=self._idle)
+        of = self.store, self._serves, controllers.indexes, controllers.clock
+        return controllers.touches.viewed(View(*of, worst_case, idle=self._idle))
 
     def request(self, request: Request) -> Reply:
         """Answer one request. After a write, controllers run as far as the schedule allows."""
@@ -150,9 +159,9 @@ class Cluster:
             if self.schedule in ("eager", "ordinary"):
                 self._pass_seconds(awaited)
                 return
-            self.controllers.run_for(awaited)
+            self.pace.run_for(awaited)
             if rarely:
-                self._run_idle(lambda: self.controllers.run_for(awaited))
+                self._run_idle(lambda: self.pace.run_for(awaited))
 
     def outwait(self, targets: Iterable[Ref], seconds: float) -> dict[Ref, float]:
         """A client waits this many seconds for these objects and nothing changes: the first of their deadlines passes.
@@ -193,6 +202,7 @@ class Cluster:
     def changed(self, ref: Ref, before: Body | None, after: Body | None, cause: int | None) -> None:
         """An object was stored or removed: notify watches, controllers and discovery."""
         self.watches.changed()
+        self.controllers.touches.wrote(ref)
         if ref.kind == "CustomResourceDefinition":
             self._crd_changed(before, after, cause)
         elif ref.group == matching.GROUP and ref.kind in matching.CONFIGURATIONS:
@@ -249,16 +259,12 @@ class Cluster:
         return kind
 
     def _write(self, kind: ServedKind, request: Request) -> Reply:
+        self.controllers.touches.begin((REQUEST, written_ref(kind, request)))
         write = instantiate if request.subresource == "instantiate" else WRITES[request.verb]
         reply = self.repairing.write(kind, request, write) if self.repairing.repairs else write(self, kind, request)
         if self.warnings:
             reply = replace(reply, warnings=(*reply.warnings, *self.warnings))
-        if self.schedule == "eager":
-            self.controllers.run_at_once()
-        elif self.schedule == "ordinary":
-            self.controllers.run_quick()
-        elif self.schedule == "seeded":
-            self.controllers.run_some(self._dice)
+        self.pace.after_write()
         if (kind.group, kind.kind) in self.awaited_kinds and reply.body:
             self.awaits((self.ref_of(reply.body),))
         return reply

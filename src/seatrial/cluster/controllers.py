@@ -14,6 +14,7 @@ from seatrial.cluster.clock import Clock
 from seatrial.cluster.fights import Fights
 from seatrial.cluster.indexes import Indexes
 from seatrial.cluster.store import Store
+from seatrial.cluster.touched import CONTROLLERS, Touches
 from seatrial.cluster.view import IDLE, Read, View, controller_uid
 from seatrial.kinds import Act, Acts, Deadline, Kind, inert
 from seatrial.kinds.core.objectmeta import is_terminating
@@ -78,6 +79,7 @@ class Controllers:
         self.indexes = Indexes()
         self.clock = Clock()
         self.repairing: Repairer | None = None
+        self.touches = Touches(store)
         self.moves = 0
         self.gave_up = False
         self.unrest = False
@@ -142,6 +144,22 @@ class Controllers:
         """Run the controllers that do not let seconds pass, until none of them is queued."""
         while self._round(lambda ref: not self._is_late(ref)) and not self.gave_up:
             pass
+
+    def run_if(self, may: Callable[[Ref], bool]) -> None:
+        """The same for those whose object, or whose owner's owner, may act."""
+        while self._round(lambda ref: not self._is_late(ref) and may(self.root(ref))) and not self.gave_up:
+            pass
+
+    def root(self, ref: Ref) -> Ref:
+        """The owner of the owner, and so on, of an object; itself if nothing owns it."""
+        seen = {ref}
+        while (body := self._store.get(ref)) is not None:
+            owner = self._store.by_uid(controller_uid(body))
+            if owner is None or owner in seen:
+                break
+            seen.add(owner)
+            ref = owner
+        return ref
 
     def run_quick(self) -> None:
         """Run the controllers that need milliseconds, until none of them is queued."""
@@ -263,6 +281,8 @@ class Controllers:
 
     def _moved(self, ref: Ref) -> None:
         cause = self._queue.pop(ref)
+        if self.touches.records:
+            self.touches.begin((CONTROLLERS, self.root(ref)))
         view = self._view()
         if ref.kind == GARBAGE:
             self._collect(ref.name, cause, view)

@@ -37,7 +37,7 @@ class Death:
         if not self._when or request.actor not in self._actors:
             return
         if self.at is None and not self.counts and _is_write(request):
-            ref = _written(kind, request)
+            ref = written_ref(kind, request)
             if str(ref) == self._when or (self._when == FIRST and not _is_record(request)):
                 self.at = ref
         if self.at is not None:
@@ -48,7 +48,7 @@ class Death:
         if self.counts and self.at is None and request.actor in self._actors and _is_write(request):
             self._left -= 1
             if not self._left:
-                self.at = _written(kind, request)
+                self.at = written_ref(kind, request)
 
 
 def died() -> Refused:
@@ -59,7 +59,7 @@ def _is_write(request: Request) -> bool:
     return request.verb in WRITES and not request.dry_run and not request.unheard
 
 
-def _written(kind: ServedKind, request: Request) -> Ref:
+def written_ref(kind: ServedKind, request: Request) -> Ref:
     name = request.name or name_of(request.body)
     return Ref(kind.kind, request.namespace if kind.namespaced else "", name, kind.group)
 

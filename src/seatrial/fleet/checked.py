@@ -58,6 +58,7 @@ def merged(found: list[Checked]) -> Result:
         differences=tuple(one for result in named for one in result.differences),
         gates=tuple(one for result in results for one in result.gates),
         interrupted=tuple(one for result in named for one in result.interrupted),
+        explored=tuple(one for result in named for one in result.explored),
         notes=tuple(dict.fromkeys(note for result in results for note in result.notes)),
         not_rehearsed=(*errors, *unseen),
         pages={name: text for result in results for name, text in result.pages.items()},
@@ -146,6 +147,7 @@ def _named(name: str, result: Result) -> Result:
         findings=tuple(replace(one, case=called(one.case)) for one in result.findings),
         differences=tuple(replace(one, case=called(one.case)) for one in result.differences),
         interrupted=tuple(replace(one, case=called(one.case)) for one in result.interrupted),
+        explored=tuple(replace(one, case=called(one.case)) for one in result.explored),
     )
 
 

@@ -102,6 +102,8 @@ class Finding(Struct, frozen=True):
     """What sets it apart from another finding of the same rule about the same objects."""
     fingerprint: str = ""
     """The same for the same hazard in another revision of the input; only `check` computes it."""
+    schedule: str = ""
+    """The schedule that shows it, if it is none of the usual ones: as in a file for `seatrial run --schedule`."""
     known: bool = False
     """Whether a baseline or the old version has it, as bad: it does not fail a check."""
 

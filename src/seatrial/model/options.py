@@ -70,6 +70,8 @@ class CheckOptions(Struct, frozen=True):
     """The input to deploy instead, under the name of the input."""
     limits: Limits = Limits()
     """How much memory and time one rendering may take."""
+    explore: int = 0
+    """How many schedules between the bounds are tried."""
     interrupted: bool = False
     """Whether steps are also killed after each of their writes, and repeated."""
     fixing: Fixing | None = None

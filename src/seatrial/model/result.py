@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.model.acceptance import Ignored, Written
+from seatrial.model.engine import EngineId
 from seatrial.model.finding import Certainty, Damage, Finding
 from seatrial.model.interruption import Interrupted
 from seatrial.model.limit import Limit
@@ -208,6 +209,20 @@ class EngineAgreement(Struct, frozen=True):
     differences: tuple[EngineDifference, ...]
 
 
+class Explored(Struct, frozen=True):
+    """How many orders between the bounds were tried for one trial."""
+
+    engine: EngineId
+    case: str
+    open_pairs: int
+    """Pairs of which one reads what the other writes."""
+    tried_pairs: int
+    """Those of which both orders were tried."""
+    objects: int
+    """Objects that have controllers."""
+    rehearsals: int
+
+
 class Played(Struct, frozen=True):
     """One rehearsal and its values case (empty for the default one)."""
 
@@ -299,6 +314,8 @@ class Result(Struct, frozen=True):
     """How many findings are of rules that the user does not want to see."""
     configuration: str = ""
     """The seatrial.yaml that was used."""
+    explored: tuple[Explored, ...] = ()
+    """Which orders between the bounds were tried, if that was asked for."""
     interrupted: tuple[Interrupted, ...] = ()
     """Steps that were killed after each of their writes, if that was asked for."""
     patches: tuple[Patch, ...] = ()

@@ -14,7 +14,7 @@ from seatrial.model.refusal import NO_FAILURE, Failure, Refusal, renumbered
 from seatrial.model.resource import Body, Ref
 
 K = TypeVar("K")
-Schedule = Literal["ordinary", "lazy", "eager", "seeded"]
+Schedule = Literal["ordinary", "lazy", "eager", "seeded", "mixed"]
 ORDINARY: Schedule = "ordinary"
 SCHEDULES: tuple[Schedule, ...] = (ORDINARY, "lazy", "eager")
 """The schedules of a check. The ordinary cluster comes first, and is the one that is shown; the others are bounds."""
@@ -216,6 +216,8 @@ class Rehearsal(Struct, frozen=True, omit_defaults=True, dict=True):
     not_modelled: tuple[str, ...] = ()
     label: str = ""
     """The engine as users call it: `Argo CD`."""
+    mix: str = ""
+    """For the schedule `mixed`: which objects are slow, or fast, as in a schedule file."""
     actors: tuple[str, ...] = ()
     """The actors whose events are the engine's: its own, and those of an embedded engine."""
     repaired: tuple[str, ...] = ()

@@ -57,7 +57,8 @@ class InProcess:
                 with self._cluster.lock:
                     return Answer(200, {"items": [body for _, body in self._cluster.store]})
             case Pause():
-                return Answer(200, quick=self._cluster.schedule in QUICK, instant=self._cluster.schedule == "eager")
+                base = self._cluster.pace.base
+                return Answer(200, quick=base in QUICK, instant=base == "eager")
             case Wait(refs):
                 return self._wait(refs)
             case Outwait(refs, seconds):

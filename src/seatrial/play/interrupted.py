@@ -96,6 +96,12 @@ class _Step(Struct, frozen=True):
         return list(load(self.step.by).ways_out(self.plan.steps, self.index, wrote))
 
     @property
+    def repetition(self) -> WayOut:
+        """The same once more: by then the cluster may have done what the step did not wait for."""
+        action = load(self.step.by).action(self.step.step.action)
+        return WayOut((f"{action.words if action else self.step.step.action}, a third time",), (self.step,))
+
+    @property
     def back(self) -> Steps:
         """A step that undoes this one: a rollback, or what was deployed before."""
         if self.role != "replace" or not self.before:
@@ -178,8 +184,8 @@ def _aftermath(died: _Step, usual: Rehearsal, event: Event, write: int, recorded
     moment = replace(moment, aftermath=_refused(again), error=again.error, act=again.act)
     if died.role == "remove" and not ways and _differences(usual, died.at, rehearsal, died.at + 1) == ((), ()):
         return replace(moment, aftermath="safe")  # It fails because what it deletes is gone.
-    for way in ways:
-        if way is not ways[0]:
+    for way in ways if moment.aftermath == "locked" else [*ways, died.repetition]:
+        if way not in ways[:1]:
             rehearsal = died.rehearse((*first, *way.steps), recorded)
         if _is_as_usual(died, usual, rehearsal):
             return replace(moment, way_out=way.commands)

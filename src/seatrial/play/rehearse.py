@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any
@@ -15,6 +15,7 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.death import Death, Killed
 from seatrial.cluster.server.http import ApiServer
 from seatrial.cluster.server.transcript import ReplayDiffers, Transcript
+from seatrial.cluster.touched import Touches
 from seatrial.engines import Ended, Stalled
 from seatrial.engines.act import Act, Apply, HelmAct, Invocation, Reconcile, Sync, Up
 from seatrial.engines.engine import Before, Engine, PlannedStep, Scene, Seen, load
@@ -24,6 +25,7 @@ from seatrial.helm import sdk as helmsdk
 from seatrial.helm.versions import CRDS_NOT_AWAITED
 from seatrial.kinds.tables.catalogue import GROUPS
 from seatrial.model.errors import CannotContinue
+from seatrial.model.mix import Mix, Pacing
 from seatrial.model.refusal import renumbered
 from seatrial.model.resource import Body, Ref, dig, labels_of, metadata, uid_of
 from seatrial.model.timeline import Event, Outcome, Rehearsal, Schedule, StepResult, renumbered_result
@@ -47,15 +49,25 @@ BETWEEN_STEPS_SECONDS = 300.0
 """How long after a step the next one follows: long enough for scripts that sleep, and for short TTLs."""
 
 
-def rehearse(plan: Plan, schedule: Schedule, *, seed: int = 0, heard: Heard | None = None) -> Rehearsal:
+def rehearse(
+    plan: Plan,
+    schedule: Schedule,
+    *,
+    seed: int = 0,
+    mix: Mix | None = None,
+    heard: Heard | None = None,
+    observe: Callable[[Touches], None] | None = None,
+) -> Rehearsal:
     """Rehearse `plan`, replaying recorded requests instead of running Helm while the answers stay the same.
 
     Starts again where an answer differs, or if the engine itself locked up, which does not change the result.
+    `observe` gets what was read and written by whom, at the end.
     """
+    pacing = Pacing(schedule, seed, mix)
     replays, tries = Replays(heard or Heard()), 0
     while True:
         try:
-            return _rehearsed(plan, schedule, seed, replays)
+            return _rehearsed(plan, pacing, replays, observe)
         except ReplayDiffers:
             continue
         except Stalled as why:
@@ -64,14 +76,16 @@ def rehearse(plan: Plan, schedule: Schedule, *, seed: int = 0, heard: Heard | No
                 raise CannotContinue(f"{why}, {TRIES_MAX} times in a row: try again") from why
 
 
-def _rehearsed(plan: Plan, schedule: Schedule, seed: int, replays: Replays) -> Rehearsal:
+def _rehearsed(
+    plan: Plan, pacing: Pacing, replays: Replays, observe: Callable[[Touches], None] | None = None
+) -> Rehearsal:
     """Rehearse `plan` on its own cluster, or on several if it rebuilds."""
     replays.begin()
     results: list[StepResult] = []
     timeline: list[Event] = []
     not_modelled: set[str] = set()
     for first, steps in _clusters(plan.steps):
-        cluster = Cluster(plan.kube_version, schedule, seed)
+        cluster = Cluster(plan.kube_version, pacing.schedule, pacing.seed, mix=pacing.mix)
         cluster.discovery.unlist(_unneeded(plan))
         restore(cluster, plan.found, plan.case.before)
         assume(cluster, plan.assumed, plan.created_namespaces)
@@ -80,18 +94,21 @@ def _rehearsed(plan: Plan, schedule: Schedule, seed: int, replays: Replays) -> R
         if not first:
             put_deployed(cluster, plan.deployed, server_side=plan.server_side)
         stage = _Stage(cluster, plan, {}, replays)
+        cluster.controllers.touches.records = observe is not None
         ended = []
         for index, planned in enumerate(steps, start=first):
             if index > first and plan.steps[index - 1].step.settle:
                 cluster.pass_time(BETWEEN_STEPS_SECONDS)
             ended.append(_play(stage, index, planned))
+        if observe is not None:
+            observe(cluster.controllers.touches)
         results.extend(_placed(ended, cluster.recorder.places(), len(timeline)))
         timeline.extend(_moved(cluster.timeline(), len(timeline)))
         not_modelled.update(_not_modelled(cluster))
     engine = load(plan.engine.name)
     return Rehearsal(
         plan.engine,
-        schedule,
+        pacing.schedule,
         tuple(results),
         tuple(timeline),
         tuple(sorted(not_modelled)),

@@ -315,6 +315,17 @@ class JsonInterrupted(Struct, frozen=True):
     moments: list[JsonInterruption]
 
 
+class JsonExplored(Struct, frozen=True):
+    """How many orders between a slow and a fast cluster were tried."""
+
+    engine: str
+    case: str
+    open_pairs: Annotated[int, Meta(description="Pairs of which one reads what the other writes.")]
+    tried_pairs: Annotated[int, Meta(description="Those of which both orders were tried.")]
+    objects: int
+    rehearsals: int
+
+
 class JsonSummary(Struct, frozen=True):
     """Counts."""
 
@@ -342,6 +353,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
     gates: list[JsonGate] = []
     comparison: JsonComparison | None = None
     agreements: Annotated[list[JsonEngineAgreement], Meta(description="With --compare-engines.")] = []
+    explored: Annotated[list[JsonExplored], Meta(description="With --explore.")] = []
     interrupted: Annotated[list[JsonInterrupted], Meta(description="With --interrupted.")] = []
     not_rehearsed: Annotated[
         list[str], Meta(description="What of the input was not rehearsed, and how to get it; no finding is about it.")

@@ -100,6 +100,9 @@ class JsonHazard(Struct, frozen=True, omit_defaults=True):
     events: Annotated[list[JsonEvent], Meta(description="The events that `evidence` lists.")]
     details: list[str] = []
     confirm: Annotated[str, Meta(description="A command that shows it on a real cluster.")] = ""
+    schedule: Annotated[
+        str, Meta(description="With --explore: the schedule that shows it, for `seatrial run --schedule FILE`.")
+    ] = ""
     schedules: list[str] = []
     case: str = ""
     after: Annotated[

@@ -9,6 +9,7 @@ from seatrial.model.result import Asked, Consumer, Dependence, Difference, Gate,
 from seatrial.report import concise
 from seatrial.report.agreement import agreement_section
 from seatrial.report.compared import compared_section
+from seatrial.report.explored import explored_section
 from seatrial.report.finding import in_brief, in_full
 from seatrial.report.gates import gates_section
 from seatrial.report.ignored import ignored_section
@@ -49,6 +50,7 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
         yield from compared_section(result.comparison, page)
         yield from agreement_section(result.agreements, page)
         yield from interrupted_section(result.interrupted, page)
+        yield from explored_section(result.explored, page)
         yield from _consumers(result.consumers, page)
         yield from _differences("Objects that differ between renderings:", result.differences, page)
         yield from _differences("Objects that engines treat differently:", result.contrasts, page)

@@ -25,6 +25,7 @@ from seatrial.report.contract import (
     JsonEdge,
     JsonEnding,
     JsonEngineAgreement,
+    JsonExplored,
     JsonGate,
     JsonInterrupted,
     JsonInterruption,
@@ -76,6 +77,10 @@ def render(result: Result, page: Page) -> str:
         gates=[_gate(found) for found in result.gates],
         comparison=_comparison(result.comparison) if result.comparison else None,
         agreements=[msgspec.convert(one, JsonEngineAgreement, from_attributes=True) for one in result.agreements],
+        explored=[
+            JsonExplored(str(one.engine), one.case, one.open_pairs, one.tried_pairs, one.objects, one.rehearsals)
+            for one in result.explored
+        ],
         interrupted=[_interrupted(one) for one in result.interrupted],
         not_rehearsed=list(result.not_rehearsed),
         ignored=[_ignored(one, result) for one in result.ignored],
@@ -147,6 +152,7 @@ def _hazard(finding: Finding, proof: Proof | None) -> JsonHazard:
         schedules=list(finding.schedules),
         case=finding.case,
         after=list(finding.after),
+        schedule=finding.schedule,
         removal=finding.removal,
         known=finding.known,
     )

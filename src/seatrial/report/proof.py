@@ -31,7 +31,7 @@ def _may_show(played: Played, finding: Finding) -> bool:
     rehearsal = played.rehearsal
     return (
         played.case == finding.case
-        and rehearsal.repaired == finding.after
+        and (rehearsal.repaired, rehearsal.mix) == (finding.after, finding.schedule)
         and rehearsal.engine in finding.engines[:1]
         and rehearsal.schedule in (finding.schedules[:1] or (rehearsal.schedule,))
     )
