@@ -202,3 +202,51 @@ def health(
     checks = [health_check(group, kind, crds.get((group, kind)), wanted) for group, kind in named]
     terminal.write(written(checks, form, name, namespace))
     return 0
+
+
+@GENERATE.command
+def note(
+    *inputs: Inputs,
+    file: Annotated[str, flag("--check", group=OUTPUT, value="FILE")] = "",
+    release: ReleaseFlags = NO_FLAGS,
+    display: OutputFlags = DEFAULT_OUTPUT,
+) -> int:
+    """Write a note about a release: phases, weights and waves, what is created when and why, what survives what.
+
+    The input is rehearsed once: deployed, deployed again, removed. With --check, the statements of an existing note
+    are held against that, and those that are not so are listed with their lines.
+
+    Exit codes: 0 written, or every statement is so, 1 a statement is not so, 2 the input could not be read, 3 no
+    statement was understood.
+
+    Parameters
+    ----------
+    file
+        Note to check: Markdown or plain text.
+    """
+    from seatrial.cli import terminal
+
+    asked = options("generate note", inputs, release)
+    with terminal.progress_line(display) as progress:
+        from seatrial.check import run as rehearse_once
+        from seatrial.generate.note.facts import facts_of
+        from seatrial.sources.files import read_text
+
+        text = read_text(file, "read the note").content if file else ""
+        progress(f"rehearse {' '.join(inputs)}")
+        one = rehearse_once(asked, "ordinary")
+        facts = facts_of(one.rehearsal, one.case)
+    if not file:
+        from seatrial.generate.note.writing import note as as_note
+
+        terminal.write(as_note(facts))
+        return 0
+    from seatrial.generate.note.checking import judged
+    from seatrial.report.page import harmless
+
+    found = list(judged(text, facts))
+    wrong = [one for one in found if one.instead]
+    lines = [f"{file}:{one.line}: not so: {one.instead}" for one in wrong]
+    counted = f"{len(found)} statements understood: {len(found) - len(wrong)} so, {len(wrong)} not so"
+    terminal.write("".join(f"{harmless(line)}\n" for line in (*dict.fromkeys(lines), counted)))
+    return 1 if wrong else 0 if found else 3
