@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,6 +53,7 @@ class FaultProxy(ThreadingHTTPServer):
         self.faults: list[Fault] = []
         self.seen: list[Seen] = []
         self.sent_bytes = 0
+        self.relayed: set[http.client.HTTPConnection] = set()
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self._lock = threading.Lock()
 
@@ -62,6 +64,13 @@ class FaultProxy(ThreadingHTTPServer):
                     fault.times -= 1
                     return fault
         return None
+
+    def hang_up(self) -> None:
+        """End the watches whose clients are gone: nobody else tells the server."""
+        for upstream in tuple(self.relayed):
+            if upstream.sock is not None:
+                with contextlib.suppress(OSError):
+                    upstream.sock.shutdown(socket.SHUT_RDWR)
 
     def count(self, *words: str) -> int:
         """How many requests contain all these words."""
@@ -77,6 +86,7 @@ def faults_before(upstream: str) -> Iterator[FaultProxy]:
             yield proxy
         finally:
             proxy.shutdown()
+            proxy.hang_up()
             thread.join()
 
 
@@ -93,6 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(fault)
             return
         upstream = http.client.HTTPConnection(self.server.upstream, timeout=30)
+        self.server.relayed.add(upstream)
         headers = {
             name: value for name, value in self.headers.items() if name.lower() not in ("host", "accept-encoding")
         }

@@ -15,6 +15,7 @@ from seatrial.cli.help import Help
 from seatrial.cli.run import run
 from seatrial.cli.serve import serve
 from seatrial.cli.snapshot import snapshot
+from seatrial.cli.verify import verify
 from seatrial.cli.wait import wait
 
 ABOUT = """Rehearse a Kubernetes release before it reaches a cluster.
@@ -49,6 +50,7 @@ APP.command(snapshot, sort_key=5)
 APP.command(explain, sort_key=5)
 APP.command(wait, sort_key=6)
 APP.command(apply, sort_key=6)
+APP.command(verify, sort_key=6)
 APP.command(GENERATE)
 APP.register_install_completion_command(
     help="Install completion for bash, zsh or fish in your home directory.", sort_key=7

@@ -152,6 +152,7 @@ class Fetching:
     def fetch(self, look: Callable[[Seen], object]) -> None:
         """Run a function until all that it reads has been read. Answers that are no are not asked again."""
         while not self.is_over:
+            self.seen.look_again()
             look(self.seen)
             if self.is_settled and not self.seen.unanswered:
                 return

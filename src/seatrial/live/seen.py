@@ -103,6 +103,11 @@ class Seen:
 
     # What the caller fetches.
 
+    def look_again(self) -> None:
+        """A new look begins: what an earlier one wanted may not be wanted any more."""
+        self.unread.clear()
+        self.unanswered.clear()
+
     def put(self, body: Body) -> None:
         """An object as it is now. An older state than the known one is ignored: watches lag behind our own writes."""
         ref = ref_of(body)
@@ -138,7 +143,7 @@ class Seen:
     def forbid(self, read: Read) -> None:
         """The user may not read this: what it would show is unknown."""
         self.forbidden.add(read)
-        self.unread.discard(read)
+        self.unread = {other for other in self.unread if not read.includes(other)}
 
     def reply(self, question: Question, answer: Any) -> None:
         self._answers[question] = answer

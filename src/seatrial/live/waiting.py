@@ -34,6 +34,7 @@ def wait_for(targets: Sequence[Target], fetching: Fetching, report: Report = lam
     began = fetching.elapsed_seconds
     progress = [Progress(target.text, NOT_LOOKED) for target in targets]
     while True:
+        fetching.seen.look_again()
         verdicts = [target.look(fetching.seen) for target in targets]
         fetching.start()
         if fetching.is_settled:

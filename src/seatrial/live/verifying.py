@@ -1,0 +1,270 @@
+"""`verify`: what a deployment should have brought, against what is there. Sends nothing.
+
+Each check is a function over what was read of the cluster. A problem is something that is so now; what cannot be told
+from the cluster alone is a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+from seatrial.graph.linking import BLOCKING, Graph
+from seatrial.helm import hooks
+from seatrial.helm.history import Revision
+from seatrial.helm.ownership import RELEASE_NAME
+from seatrial.kinds.core import conditions
+from seatrial.live.delivered import DEPLOYED, newest_record, records_of
+from seatrial.live.seen import IsServed, Record, Seen
+from seatrial.live.usable import absent, object_usable, secret_usable
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Body, Ref, annotations_of, dig, group_of, listed, metadata, uid_of, version_of
+
+ORDER_SECONDS = 2.0
+"""Times of the API have whole seconds, and several API servers have clocks of their own."""
+PRECIOUS = (
+    *("Namespace", "PersistentVolumeClaim", "PersistentVolume"),
+    *("CustomResourceDefinition", "ServiceAccount", "Secret"),
+)
+"""Kinds whose loss takes more with it than the object: content, data, tokens."""
+BUILD_GROUP = "build.openshift.io"
+BUILD_LABEL = "buildconfig"
+
+
+class View(Struct, frozen=True):
+    """What is verified."""
+
+    releases: tuple[Release, ...]
+    graph: Graph
+    seen: Seen
+    before: Mapping[Ref, str] = {}
+    """The uids that objects had before the deployment."""
+
+    def regular(self) -> Iterator[Resource]:
+        """Objects that must be there. Of hooks, those that Helm does not delete once they have succeeded."""
+        for release in self.releases:
+            for resource in (*release.crds, *release.resources):
+                if not hooks.is_hook(resource.body) or _stays(resource.body):
+                    yield resource
+
+
+class Problem(Struct, frozen=True):
+    says: str
+    object: Ref | None = None
+    is_note: bool = False
+
+
+class Checked(Struct, frozen=True):
+    """The result of one check."""
+
+    name: str
+    about: str
+    problems: tuple[Problem, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(problem.is_note for problem in self.problems)
+
+
+Check = Callable[[View], Iterator[Problem]]
+
+
+def verify(view: View) -> list[Checked]:
+    """The result of every check."""
+    return [Checked(name, about, tuple(dict.fromkeys(check(view)))) for name, (about, check) in CHECKS.items()]
+
+
+def _stays(body: Body) -> bool:
+    runs = any(hooks.runs_at(body, action) for action in ("install", "upgrade"))
+    return runs and hooks.SUCCEEDED not in hooks.delete_policies(body)
+
+
+def _records(view: View) -> Iterator[Problem]:
+    """Helm's record of the release is there: a release may delete the namespace that holds it."""
+    for release in view.releases:
+        if not release.chart:
+            continue
+        newest = newest_record(release.namespace, release.name, view.seen)
+        where = f"release {release.name} in namespace {release.namespace}"
+        if newest is None:
+            yield Problem(f"Helm has no record of {where}; helm upgrade and helm uninstall will not find it")
+            continue
+        ref, number, status = newest
+        if status != DEPLOYED:
+            yield Problem(f"{where}: revision {number} has status {status}", ref)
+        revision = view.seen.answer(Record(ref))
+        if isinstance(revision, Revision):
+            yield from _failed_hooks(revision, where)
+
+
+def _failed_hooks(revision: Revision, where: str) -> Iterator[Problem]:
+    """Which hooks ran is in the record: a hook has an annotation and no label, so no selector finds it."""
+    for hook in revision.record.get("hooks") or ():
+        phase = str(dig(hook, "last_run", "phase") or "")
+        if phase not in ("", "Succeeded", "Unknown"):
+            ref = Ref(str(hook.get("kind")), revision.release.namespace, str(hook.get("name")))
+            yield Problem(f"{where}: its hook {ref} has {phase}", ref)
+
+
+def _presence(view: View) -> Iterator[Problem]:
+    for resource in view.regular():
+        ref, api_version = resource.ref, str(resource.body.get("apiVersion") or "")
+        unserved = view.seen.answer(IsServed(group_of(api_version), version_of(api_version), ref.kind))
+        if unserved:
+            yield Problem(f"{ref}: {unserved}", ref)
+        elif view.seen.get(ref) is None:
+            yield Problem(absent(ref, view.seen).missing, ref, is_note=not _known(ref, view.seen))
+
+
+def _readiness(view: View) -> Iterator[Problem]:
+    for resource in view.regular():
+        body = view.seen.get(resource.ref)
+        if body is None:
+            continue
+        verdict = object_usable(resource.ref, view.seen)
+        if not verdict.usable:
+            yield Problem(verdict.missing, resource.ref)
+        yield from (Problem(note, resource.ref, is_note=True) for note in verdict.notes)
+
+
+def _secrets(view: View) -> Iterator[Problem]:
+    """What operators create from the objects is there, with the keys that others use."""
+    keys: dict[Ref, set[str]] = {ref: set() for ref in view.graph.made}
+    for link in view.graph.links:
+        if link.object in keys and link.key and not link.optional and not link.guess:
+            keys[link.object].add(link.key)
+    for ref in sorted(keys):
+        wanted = tuple(sorted(keys[ref]))
+        verdict = secret_usable(ref, view.seen, wanted) if ref.kind == "Secret" else object_usable(ref, view.seen)
+        if not verdict.usable:
+            yield Problem(verdict.missing, ref)
+
+
+def _order(view: View) -> Iterator[Problem]:
+    """No object was written before what it needs existed. Read from creation times and the times of field managers."""
+    for link in view.graph.links:
+        if link.optional or link.guess or link.stage not in BLOCKING or link.user == link.object:
+            continue
+        user, needed = view.seen.get(link.user), view.seen.get(link.object)
+        if user is None or needed is None:
+            continue
+        late = (_created(needed) - _written(user)).total_seconds()
+        if late > ORDER_SECONDS:
+            yield Problem(f"{link.object} was created {late:.0f} s after {link.user}, which needs it", link.object)
+
+
+def _uids(view: View) -> Iterator[Problem]:
+    """Objects that were there before are the same objects now."""
+    for resource in view.regular():
+        before, body = view.before.get(resource.ref), view.seen.get(resource.ref)
+        if not before or body is None or uid_of(body) == before:
+            continue
+        expected = hooks.is_hook(resource.body) and resource.ref.kind not in PRECIOUS
+        says = f"{resource.ref} was deleted and created again (uid {before} before, {uid_of(body)} now)"
+        yield Problem(says, resource.ref, is_note=expected)
+
+
+def _orphans(view: View) -> Iterator[Problem]:
+    """Objects of earlier revisions that the newest one does not have, and that are still there as this release's."""
+    for release in view.releases:
+        if not release.chart:
+            continue
+        kept = {resource.ref for resource in (*release.resources, *release.crds)}
+        for ref, number, _ in reversed(records_of(release.namespace, release.name, view.seen)):
+            revision = view.seen.answer(Record(ref))
+            if not isinstance(revision, Revision):
+                continue
+            for resource in revision.release.resources:
+                if resource.ref not in kept and (body := view.seen.get(resource.ref)) is not None:
+                    kept.add(resource.ref)
+                    yield from _orphan(resource, body, release, number)
+
+
+def _orphan(resource: Resource, body: Body, release: Release, number: int) -> Iterator[Problem]:
+    if hooks.is_hook(resource.body):
+        yield Problem(f"{resource.ref} is left of a hook of revision {number}; Helm never deletes it", resource.ref)
+    elif annotations_of(body).get(RELEASE_NAME) == release.name:
+        kept = annotations_of(body).get(hooks.RESOURCE_POLICY) == "keep"
+        why = "its resource-policy is keep" if kept else "nothing deletes it"
+        yield Problem(f"{resource.ref} is left of revision {number}: {why}", resource.ref, is_note=kept)
+
+
+def _cleanup(view: View) -> Iterator[Problem]:
+    """Finished Jobs that nothing removes: no TTL, and no hook policy that deletes them when they succeed."""
+    for resource in view.regular():
+        body = view.seen.get(resource.ref) if (resource.ref.group, resource.ref.kind) == ("batch", "Job") else None
+        if body is None or dig(body, "spec", "ttlSecondsAfterFinished") is not None:
+            continue
+        if conditions.is_true(body, "Complete"):
+            says = f"{resource.ref} is complete and stays: it has no ttlSecondsAfterFinished"
+            yield Problem(says, resource.ref, is_note=True)
+
+
+def _builds(view: View) -> Iterator[Problem]:
+    """The newest build of every BuildConfig is complete. That a tag exists does not say of which build it is."""
+    for resource in view.regular():
+        ref = resource.ref
+        if (ref.group, ref.kind) != (BUILD_GROUP, "BuildConfig") or view.seen.get(ref) is None:
+            continue
+        builds = view.seen.select("Build", ref.namespace, {BUILD_LABEL: ref.name}, BUILD_GROUP)
+        if not builds:
+            yield Problem(f"{ref} has no build yet", ref)
+            continue
+        newest = max(builds, key=lambda build: str(metadata(build).get("creationTimestamp") or ""))
+        phase = str(dig(newest, "status", "phase") or "New")
+        if phase != "Complete":
+            yield Problem(f"{ref}: its newest build {metadata(newest).get('name')} is {phase}", ref)
+
+
+def _created(body: Body) -> datetime:
+    return _time(metadata(body).get("creationTimestamp"))
+
+
+def _written(body: Body) -> datetime:
+    """When an object was last written by a client, not by the controller of its status or metadata."""
+    times = [
+        _time(owner.get("time"))
+        for owner in listed(body, "metadata", "managedFields")
+        if not owner.get("subresource") and set(owner.get("fieldsV1") or ()) - {"f:metadata", "f:status"}
+    ]
+    return max(times, default=_created(body))
+
+
+def _time(text: object) -> datetime:
+    return datetime.fromisoformat(str(text or "1970-01-01T00:00:00Z").replace("Z", "+00:00"))
+
+
+def _known(ref: Ref, seen: Seen) -> bool:
+    return seen.is_known(ref.kind, ref.namespace, ref.group, ref.name)
+
+
+CHECKS: dict[str, tuple[str, Check]] = {
+    "record": ("Helm's record of the release, and its hooks", _records),
+    "presence": ("every object exists, in a version that is served", _presence),
+    "readiness": ("every object is usable", _readiness),
+    "secrets": ("what operators create is there, with the keys that are used", _secrets),
+    "order": ("nothing was written before what it needs existed", _order),
+    "uids": ("objects that were there before were not replaced", _uids),
+    "orphans": ("nothing of earlier revisions is left", _orphans),
+    "cleanup": ("finished Jobs are removed", _cleanup),
+    "builds": ("the newest build of every BuildConfig is complete", _builds),
+}
+
+
+def uids_of(bodies: Iterable[Body], refs: Iterable[Ref]) -> dict[Ref, str]:
+    """The uids in a file, for objects that are looked for: a file may lack the namespace of what has none."""
+    wanted = set(refs)
+    found = {}
+    for body in bodies:
+        meta = metadata(body)
+        ref = Ref(
+            str(body.get("kind")),
+            str(meta.get("namespace") or ""),
+            str(meta.get("name")),
+            group_of(str(body.get("apiVersion"))),
+        )
+        if ref in wanted and meta.get("uid"):
+            found[ref] = str(meta["uid"])
+    return found
