@@ -12,6 +12,7 @@ from seatrial.cli.fleet import fleet
 from seatrial.cli.generate import GENERATE
 from seatrial.cli.graph import graph
 from seatrial.cli.help import Help
+from seatrial.cli.preflight import preflight
 from seatrial.cli.run import run
 from seatrial.cli.serve import serve
 from seatrial.cli.snapshot import snapshot
@@ -47,6 +48,7 @@ APP.command(fleet, sort_key=3)
 APP.command(graph, sort_key=3)
 APP.command(serve, sort_key=4)
 APP.command(snapshot, sort_key=5)
+APP.command(preflight, sort_key=5)
 APP.command(explain, sort_key=5)
 APP.command(wait, sort_key=6)
 APP.command(apply, sort_key=6)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def page(denials: Iterable[Denial]) -> str:
     """The missing permissions one by one, and the Roles that grant them; empty if there are none."""
-    import msgspec
+    import yaml
 
     from seatrial.live.access import roles, sentence
     from seatrial.report.page import harmless
@@ -20,5 +20,5 @@ def page(denials: Iterable[Denial]) -> str:
     if not given:
         return ""
     lines = "".join(f"  {harmless(sentence(denial))}\n" for denial in given)
-    grants = "---\n".join(msgspec.yaml.encode(role).decode() for role in roles(given))
+    grants = "---\n".join(yaml.safe_dump(role, default_flow_style=None, sort_keys=False) for role in roles(given))
     return f"Missing permissions:\n{lines}These Roles grant them; bind them to your user or ServiceAccount:\n{grants}"

@@ -75,9 +75,6 @@ def taken(client: Client, asked: Iterable[CheckOptions], progress: Callable[[str
 
 def report_denials(denied: Iterable[Denial]) -> None:
     """Name each missing permission on standard error, and the Roles that would grant them."""
-    from seatrial.live import access
+    from seatrial.cli import permissions
 
-    missing = list(denied)
-    if not missing:
-        return
-    sys.stderr.write(access.explained(missing))
+    sys.stderr.write(permissions.page(denied))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import yaml
-
 from seatrial.model.refusal import Denial
 from seatrial.model.resource import Body
 
@@ -17,16 +15,6 @@ def sentence(denial: Denial) -> str:
     resource = f"{denial.resource}.{denial.group}" if denial.group else denial.resource
     where = f"in namespace {denial.namespace}" if denial.namespace else "in the whole cluster"
     return f"{', '.join(denial.verbs)} {resource} {where}"
-
-
-def explained(denials: Iterable[Denial], name: str = NAME) -> str:
-    """Each missing permission in a line, and the Roles as YAML."""
-    missing = list(denials)
-    lines = "".join(f"  may not {sentence(denial)}\n" for denial in missing)
-    written = "---\n".join(
-        yaml.safe_dump(role, default_flow_style=None, sort_keys=False, width=120) for role in roles(missing, name)
-    )
-    return f"Missing permissions:\n{lines}This would grant them:\n\n{written}"
 
 
 def roles(denials: Iterable[Denial], name: str = NAME) -> list[Body]:

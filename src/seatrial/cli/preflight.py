@@ -1,0 +1,100 @@
+"""`seatrial preflight`: is this cluster ready for this release, now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from seatrial.cli.cluster import CURRENT, ClusterFlags, connect
+from seatrial.cli.flags import DEFAULT_OUTPUT, NO_FLAGS, Inputs, OutputFlags, ReleaseFlags, options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from seatrial.live.point import Point, State
+    from seatrial.live.preflight import Preflight
+    from seatrial.report.page import Line, Role
+
+# The worst first.
+SIGNS: dict[State, tuple[str, Role]] = {
+    "fails": ("fails    ", "bad"),
+    "unknown": ("unknown  ", "doubt"),
+    "note": ("note     ", "faint"),
+    "ok": ("ok       ", "good"),
+}
+
+
+def preflight(
+    *inputs: Inputs,
+    cluster: ClusterFlags = CURRENT,
+    release: ReleaseFlags = NO_FLAGS,
+    display: OutputFlags = DEFAULT_OUTPUT,
+) -> int:
+    """Check whether a cluster is ready for a release, now.
+
+    Prerequisites one by one, with the reason and the line that needs them. Leftovers of an earlier life: webhooks
+    without a backend, objects that are being deleted, CRDs with stored versions, objects of nobody or of another
+    release, an unfinished Helm operation. Permissions that the engine needs; pass --as to ask for the account of Argo
+    CD, Flux or CI. Nothing is changed, and nothing is rehearsed: that does `seatrial check --live`.
+
+    Exit codes: 0 the cluster is ready, 1 it is not, or something could not be read, 2 the check failed.
+    """
+    from msgspec.structs import replace
+
+    from seatrial.cli import permissions, terminal
+    from seatrial.cli.snapshot import taken
+    from seatrial.fleet.folder import tasks
+    from seatrial.live import preflight as live
+    from seatrial.plan.plans import plans
+
+    asked = list(tasks(options("preflight", inputs, release)))
+    with connect(cluster, release.namespace) as client, terminal.progress_line(display) as progress:
+        snapshot = taken(client, asked, progress)
+        here = [replace(one, namespace=one.namespace or client.namespace, snapshot=snapshot) for one in asked]
+        progress("review permissions")
+        found = live.preflight(client, snapshot, (plan for one in here for plan in plans(one)))
+    terminal.write(_page(found, display))
+    terminal.write(permissions.page((*found.missing, *found.unread)))
+    return 0 if found.is_ready and not found.unread else 1
+
+
+def _page(found: Preflight, display: OutputFlags) -> str:
+    from seatrial.cli import terminal
+    from seatrial.report.page import Piece, line, printed
+
+    lines: list[Line] = []
+    for title, points in (("Prerequisites", found.prerequisites), ("Leftovers", found.leftovers)):
+        shown = [point for point in points if not display.quiet or point.state not in ("ok", "note")]
+        if shown:
+            lines += [line(Piece(f"{title}:", "strong")), *_lines(shown)]
+    denied = f"{len(found.missing)} missing" if found.missing else "the engine has all that it needs"
+    lines.append(line(Piece("Permissions: ", "strong"), denied))
+    lines.append(line(_verdict(found)))
+    return printed(lines, terminal.page(display))
+
+
+def _lines(points: Iterable[Point]) -> Iterator[Line]:
+    from seatrial.report.page import Piece, harmless, line
+
+    for point in sorted(points, key=lambda point: tuple(SIGNS).index(point.state)):
+        sign, role = SIGNS[point.state]
+        where = (Piece(f"  {point.place}", "place"),) if point.place else ()
+        yield line("  ", Piece(sign, role), harmless(point.what), *where)
+        if point.why:
+            yield line(f"           {harmless(point.why)}")
+        if point.command and point.state != "ok":
+            yield line(Piece(f"           {harmless(point.command)}", "faint"))
+
+
+def _verdict(found: Preflight) -> str:
+    points = (*found.prerequisites, *found.leftovers)
+    failing = sum(point.state == "fails" for point in points)
+    unknown = sum(point.state == "unknown" for point in points)
+    if found.is_ready and not found.unread:
+        return f"The cluster is ready: {len(found.prerequisites)} prerequisites found."
+    counted = (
+        (failing, "in the way"),
+        (unknown, "not known"),
+        (len(found.missing), "permissions missing"),
+        (len(found.unread), "reads forbidden"),
+    )
+    return f"The cluster is not ready: {', '.join(f'{count} {words}' for count, words in counted if count)}."
