@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from bench import api, charts, fleet, rehearsals, scale, waiting
+from bench import api, charts, fleet, folder, parts, rehearsals, scale, waiting, yardstick
 
 SECTIONS = {
+    "Machine": yardstick.figures,
+    "Where the time of a check goes": parts.figures,
+    "Folders": folder.figures,
     "Rehearsals": rehearsals.figures,
     "Charts": charts.figures,
     "Argo CD": fleet.figures,

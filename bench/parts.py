@@ -6,11 +6,24 @@ Python does not know are Helm's.
 
 from __future__ import annotations
 
+import io
+import json
+import os
+import subprocess
 import sys
+import tempfile
 import threading
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import FrameType
+
+import msgspec
+
+from bench import Figure
+from bench.charts import write_chart, write_umbrella
+from seatrial.helm.environment import HELM_ENVIRONMENT
 
 SECONDS_BETWEEN = 0.004
 PACKAGE = "/seatrial/"
@@ -95,15 +108,37 @@ def _cpu() -> dict[int, float]:
     return found
 
 
+def figures() -> Iterator[Figure]:
+    """Three charts, each in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        charts = {"5 objects": Path(folder, "small"), "50 objects": Path(folder, "usual")}
+        write_chart(charts["5 objects"], 1)
+        write_chart(charts["50 objects"], 10)
+        charts["1,000 objects"] = Path(folder, "umbrella")
+        write_umbrella(charts["1,000 objects"], 20, 10)
+        for what, chart in charts.items():
+            spent = _measured(chart)
+            yield Figure(what, f"{sum(spent.values()):.2f} s", "of a processor")
+            for part, seconds in spent.items():
+                yield Figure(f"  {part}", f"{seconds:.2f} s", f"{seconds / sum(spent.values()):.0%}")
+
+
+def _measured(chart: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "bench.parts", str(chart)]
+    environment = {**os.environ, **HELM_ENVIRONMENT}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    found: dict[str, float] = msgspec.json.decode(done.stdout)
+    return found
+
+
 def main() -> None:
-    with Sampler() as sampler:
+    """The seconds of each part of one check, most first, as JSON."""
+    with Sampler() as sampler, redirect_stdout(io.StringIO()):
         from seatrial.cli import main as command
 
-        command(["check", sys.argv[1], "--no-cache", "-q", "-o", "json=/dev/null", "-o", "concise", *sys.argv[2:]])
-    total = sum(sampler.seconds.values())
-    for part, seconds in sorted(sampler.seconds.items(), key=lambda one: -one[1]):
-        sys.stdout.write(f"  {part:<28}{seconds:8.2f} s  {seconds / total:4.0%}\n")
-    sys.stdout.write(f"  {'together':<28}{total:8.2f} s\n")
+        command(["check", sys.argv[1], "--no-cache", "--quiet", *sys.argv[2:]])
+    parts = sorted(sampler.seconds.items(), key=lambda one: -one[1])
+    sys.stdout.write(json.dumps({part: round(seconds, 3) for part, seconds in parts}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ def _render(charts: list[str]) -> None:
 
 def _command(options: CheckOptions) -> None:
     old = ["--from", options.old] if options.old else []
-    command = [str(Path(sys.executable).with_name("seatrial")), "check", *options.inputs, *old]
+    command = [str(Path(sys.executable).with_name("seatrial")), "check", *options.inputs, *old, "--no-cache"]
     subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
 
 

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
 
 from seatrial import kinds
 from seatrial.kinds import Kind, Need
-from seatrial.model.release import Release, Resource
+from seatrial.model.release import Release, Resource, once
 from seatrial.model.resource import Body, Ref, metadata
 
 
@@ -23,18 +23,22 @@ class Edge(Struct, frozen=True):
     need: Need
 
 
-def needs_of(resource: Resource) -> list[Need]:
+def needs_of(resource: Resource) -> tuple[Need, ...]:
     """The objects that one object names. A name without a namespace means the object's own namespace.
 
     An object whose body does not fit its kind names nothing: the API server rejects it, and that is reported.
     """
+    return once(resource, "needs", lambda: _needs(resource))
+
+
+def _needs(resource: Resource) -> tuple[Need, ...]:
     known = kinds.known().get((resource.ref.group, resource.ref.kind))
     if known is None:
-        return []
+        return ()
     try:
-        return list(known.needs(placed(resource)))
+        return tuple(known.needs(placed(resource)))
     except (AttributeError, KeyError, TypeError, ValueError):
-        return []
+        return ()
 
 
 def products_of(resource: Resource, also: Mapping[tuple[str, str], Kind] = MappingProxyType({})) -> list[Ref]:
@@ -61,6 +65,14 @@ def edges(resources: Iterable[Resource]) -> Iterator[Edge]:
     return (Edge(resource, need) for resource in resources for need in needs_of(resource))
 
 
-def users_of(release: Release, ref: Ref) -> list[Edge]:
+def users_of(release: Release, ref: Ref) -> Sequence[Edge]:
     """The objects of a release that need `ref`, without guesses."""
-    return [edge for edge in edges(release.resources) if edge.need.object == ref and not edge.need.guess]
+    return once(release, "users", lambda: _users(release)).get(ref, [])
+
+
+def _users(release: Release) -> dict[Ref, list[Edge]]:
+    found: dict[Ref, list[Edge]] = {}
+    for edge in edges(release.resources):
+        if not edge.need.guess:
+            found.setdefault(edge.need.object, []).append(edge)
+    return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import chain
+from typing import TypeVar, cast
 
 from msgspec import Struct
 
@@ -13,11 +14,12 @@ from seatrial.model.resource import Body, Origin, Path, Place, Pointer, Ref
 from seatrial.model.result import Consumer, Difference, Prerequisite
 from seatrial.model.trial import Operator
 
+T = TypeVar("T")
 RECORD_TYPE = "helm.sh/release.v1"
 """The type of the Secrets in which Helm stores the revisions of a release."""
 
 
-class Resource(Struct, frozen=True):
+class Resource(Struct, frozen=True, dict=True):
     """One object of a release, and its file."""
 
     ref: Ref
@@ -31,6 +33,14 @@ class Resource(Struct, frozen=True):
     def place(self, *path: str | int) -> Pointer:
         """Points at the value at `path`, or at its nearest existing parent."""
         return Pointer(self.origin, path)
+
+
+def once(of: Resource | Release, what: str, make: Callable[[], T]) -> T:
+    """What is computed of a resource or a release, kept with it: neither ever changes, and rules ask many times."""
+    kept = of.__dict__
+    if what not in kept:
+        kept[what] = make()
+    return cast(T, kept[what])
 
 
 class Vanished(Struct, frozen=True):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -67,10 +68,17 @@ def resolved(node: Body, defs: Body) -> Schema:
     return Schema({**target, **extensions} if extensions else target, defs)
 
 
+def _published() -> Path:
+    """The folder of the schemas. Importing their package would import a validator as well."""
+    spec = find_spec("kubernetes_validate")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).with_name(_PUBLISHED)
+
+
 @cache
 def definitions(kube_version: str) -> Body:
     """Every published definition of one Kubernetes minor version (`1.34`), by its full name."""
-    folder = resources.files("kubernetes_validate").joinpath(_PUBLISHED)
+    folder = _published()
     text = folder.joinpath(f"v{kube_version}.0-local", "_definitions.json").read_bytes()
     return cast(Body, msgspec.json.decode(text)["$defs"])
 
@@ -107,7 +115,7 @@ def published_kinds(kube_version: str) -> frozenset[tuple[str, str, str]]:
 @cache
 def published_versions() -> tuple[str, ...]:
     """The Kubernetes minors with published schemas, oldest first."""
-    folder = resources.files("kubernetes_validate").joinpath(_PUBLISHED)
+    folder = _published()
     names = {entry.name for entry in folder.iterdir()}
     minors = {name.removeprefix("v").split(".0-")[0] for name in names if name.endswith("-local")}
     return tuple(sorted(minors, key=lambda minor: tuple(int(part) for part in minor.split("."))))
