@@ -273,6 +273,29 @@ def test_the_command_shows_the_plan_and_applies_with_yes(
     ]
 
 
+def test_the_plan_shows_what_pruning_deletes(room: Room, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    applied(room, order_of(config("a"), config("b")), in_set())
+    file = written(tmp_path, config("a"))
+    arguments = ["apply", "-f", file, "--yes", "--applyset", "shop-set", "--prune"]
+    assert main([*arguments, "--kubeconfig", room.kubeconfig(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "= ConfigMap/default/a",
+        "- ConfigMap/default/b: no longer in the input",
+        "Plan: 1 unchanged, 1 delete",
+        "pruned ConfigMap/default/b",
+        "applied 1 objects",
+    ]
+
+
+def test_an_object_that_is_being_deleted_is_waited_out(room: Room) -> None:
+    held = {**config("a"), "metadata": {"name": "a", "namespace": "default", "finalizers": ["example.com/hold"]}}
+    room.put(held)
+    kind = room.hands.served().find("", "ConfigMap")
+    assert kind is not None
+    room.hands.delete(kind, "default", "a")
+    assert "waits for the finalizer example.com/hold" in applied(room, order_of(config("a")), Options(0.1)).says
+
+
 def test_a_dry_run_changes_nothing(room: Room, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path, config("new"))
     version = room.cluster.store.version

@@ -103,6 +103,12 @@ def test_the_command_exits_1_with_the_sentence_the_permissions_and_the_role(
     assert "kind: Role" in lines
 
 
+def test_the_command_shows_what_is_at_the_root(room: Room, kubeconfig: str, capsys: pytest.CaptureFixture[str]) -> None:
+    room.put(deployment(volumes=[{"name": "a", "configMap": {"name": "absent"}}]))
+    assert main(["wait", "deploy/web", "--timeout", "100ms", "-q", "--kubeconfig", kubeconfig]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "         because ConfigMap/default/absent: does not exist"
+
+
 def test_the_command_waits_for_manifests(
     room: Room, kubeconfig: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from seatrial.live.applying import Options, Planned, Result
     from seatrial.live.client import Client
     from seatrial.live.order import Order
+    from seatrial.model.resource import Ref
 
 APPLYING = Group("Apply", sort_key=1)
 MARKS = {"create": "+", "update": "~", "unchanged": "=", "unknown": "?", "refused": "!"}
@@ -83,14 +84,15 @@ def apply(
         parent = applying.parent_of(flags.applyset, client.namespace) if flags.applyset else None
         if parent is not None:
             applying.check_parent(client, parent)
-        planned = applying.plan(order, client, force=flags.force_conflicts)
-        terminal.write(_plan_page(planned, order, quiet=display.quiet))
+        options = applying.Options(patience, flags.force_conflicts, not flags.no_wait, parent, flags.prune)
+        planned = applying.plan(order, client, options)
+        pruned = applying.prunable(client, parent, order) if parent is not None and flags.prune else []
+        terminal.write(_plan_page(planned, order, pruned, quiet=display.quiet))
         refused = any(one.state == "refused" for one in planned)
         if flags.dry_run or refused:
             terminal.write(permissions.page(client.denials))
             return 1 if refused else 0
         _confirm(client, len(planned), yes=flags.yes)
-        options = applying.Options(patience, flags.force_conflicts, not flags.no_wait, parent, flags.prune)
         result = _run(client, order, options, display)
         terminal.write(_result_page(result) + permissions.page(client.denials))
     return 1 if result.says else 0
@@ -141,7 +143,7 @@ def _confirm(client: Client, count: int, *, yes: bool) -> None:
         raise CannotContinue("apply: nothing was changed")
 
 
-def _plan_page(planned: Sequence[Planned], order: Order, *, quiet: bool) -> str:
+def _plan_page(planned: Sequence[Planned], order: Order, pruned: Sequence[Ref], *, quiet: bool) -> str:
     from seatrial.report.page import harmless
 
     lines = []
@@ -150,11 +152,13 @@ def _plan_page(planned: Sequence[Planned], order: Order, *, quiet: bool) -> str:
             continue
         lines.append(f"{MARKS[one.state]} {one.step.ref}" + (f": {one.why}" if one.why else ""))
         lines += [f"    after {gate.object}: {gate.why}" for gate in one.step.gates]
+    lines += [f"- {ref}: no longer in the input" for ref in pruned]
     lines += [
         f"note: {link.user} and {link.object} need each other; {link.object} is not waited for" for link in order.broken
     ]
     if not quiet:
-        counts = [(state, sum(one.state == state for one in planned)) for state in MARKS]
+        counts: list[tuple[str, int]] = [(state, sum(one.state == state for one in planned)) for state in MARKS]
+        counts.append(("delete", len(pruned)))
         lines.append("Plan: " + ", ".join(f"{count} {state}" for state, count in counts if count))
     return "".join(f"{harmless(line)}\n" for line in lines)
 

@@ -120,7 +120,8 @@ def _page(results: Sequence[Checked], *, quiet: bool) -> str:
     for one in results:
         shown = [problem for problem in one.problems if not (quiet and problem.is_note)]
         if shown or not quiet:
-            lines.append(f"{'ok     ' if one.passed else 'problem'}  {one.name:<10} {one.about}")
+            state = "skipped" if one.skipped else "ok" if one.passed else "problem"
+            lines.append(f"{state:<7}  {one.name:<10} {one.skipped or one.about}")
         lines += [f"    {'note: ' if problem.is_note else ''}{problem.says}" for problem in shown]
     return "".join(f"{harmless(line)}\n" for line in lines)
 

@@ -15,6 +15,7 @@ from seatrial.model.errors import CannotContinue
 
 if TYPE_CHECKING:
     from seatrial.live.client import Client
+    from seatrial.live.stuck import Link
     from seatrial.live.waiting import Progress, Report
     from seatrial.live.wanted import Target
 
@@ -62,13 +63,15 @@ def wait(
     with connect(cluster, namespace) as client:
         from seatrial.live.fetching import Fetching
         from seatrial.live.seen import Seen
+        from seatrial.live.stuck import explained
         from seatrial.live.waiting import wait_for
 
         wanted = [*_named(client, targets, namespace), *_in_files(client, files)]
         with Fetching(client, Seen(), patience) as fetching, _shown(display) as report:
             progress = wait_for(wanted, fetching, report)
+            roots = [explained(one.verdict.object, fetching) for one in progress]
         denials = client.denials
-    terminal.write(_result(progress, timeout, quiet=display.quiet) + permissions.page(denials))
+    terminal.write(_result(progress, roots, timeout, quiet=display.quiet) + permissions.page(denials))
     return 0 if all(one.verdict.usable for one in progress) else 1
 
 
@@ -99,14 +102,15 @@ def _in_files(client: Client, files: Sequence[str]) -> list[Target]:
     return manifest_targets((resource.ref, resource.body) for resource in placed(found, client.served()))
 
 
-def _result(progress: Sequence[Progress], timeout: str, *, quiet: bool) -> str:
+def _result(progress: Sequence[Progress], roots: Sequence[Sequence[Link]], timeout: str, *, quiet: bool) -> str:
     from seatrial.report.page import harmless
 
     lines = []
-    for one in progress:
+    for one, links in zip(progress, roots, strict=True):
         if not one.verdict.usable:
             when = "" if one.verdict.final else f" after {timeout}"
             lines.append(f"missing  {one.target}{when}: {one.verdict.missing}")
+            lines += [f"         because {link.object}: {link.says}" for link in links[1:]]
         elif not quiet:
             lines.append(f"usable   {one.target} ({one.seconds:.1f}s)")
         lines += [f"         note: {note}" for note in one.verdict.notes if not quiet]

@@ -16,14 +16,25 @@ from seatrial import __version__
 from seatrial.engines.kubectl import applyset
 from seatrial.engines.kubectl.applyset import PREFIX, Kinds, Parent
 from seatrial.engines.script import Part
+from seatrial.kinds.core.objectmeta import is_terminating
+from seatrial.live import words
 from seatrial.live.client import Client, is_secret, partial_of, path_of
 from seatrial.live.commands import MemberCommands
 from seatrial.live.fetching import Fetching
 from seatrial.live.order import Gate, Order, Step
 from seatrial.live.seen import Seen
-from seatrial.live.stuck import Link, chain
+from seatrial.live.stuck import Link, explained
 from seatrial.live.transport import Refused, Request
-from seatrial.live.usable import Verdict, joined, object_usable, secret_usable, service_usable, webhook_usable
+from seatrial.live.usable import (
+    USABLE,
+    Verdict,
+    joined,
+    lacks,
+    object_usable,
+    secret_usable,
+    service_usable,
+    webhook_usable,
+)
 from seatrial.live.waiting import wait_for
 from seatrial.live.wanted import Target
 from seatrial.model.errors import CannotContinue
@@ -32,8 +43,6 @@ from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metada
 MANAGER = "seatrial"
 SET_MANAGER = "seatrial-applyset"
 TOOLING = f"seatrial/v{__version__}"
-CHAIN_SECONDS = 10.0
-"""For reading what explains a failure."""
 ATTEMPTS_MAX = 5
 """Of one object, while a webhook that is called for it does not answer."""
 RETRIES = 2
@@ -86,9 +95,9 @@ def parent_of(name: str, namespace: str) -> Parent:
     return Parent(given.kind, given.name, given.namespace, TOOLING, SET_MANAGER)
 
 
-def plan(order: Order, client: Client, *, force: bool = False) -> list[Planned]:
+def plan(order: Order, client: Client, options: Options) -> list[Planned]:
     """Every object by a dry run. What this very input brings about first cannot be tried yet."""
-    return [_planned(step, client, force=force) for step in order.steps]
+    return [_planned(step, _marked(step.resource.body, options), client, options) for step in order.steps]
 
 
 def run(order: Order, fetching: Fetching, options: Options, report: Report = lambda _: None) -> Result:
@@ -97,7 +106,7 @@ def run(order: Order, fetching: Fetching, options: Options, report: Report = lam
     try:
         return running.all(order)
     except _Stopped as stopped:
-        links = _explained(stopped.ref, fetching)
+        links = explained(stopped.ref, fetching)
         return Result(tuple(running.applied), (), stopped.failed, str(stopped), links, tuple(running.notes))
 
 
@@ -124,7 +133,7 @@ class _Run:
     def all(self, order: Order) -> Result:
         home = Ref("Namespace", "", self._options.parent.namespace) if self._options.parent else None
         steps = sorted(order.steps, key=lambda step: step.ref != home)
-        bodies = [self._marked(step.resource.body) for step in steps]
+        bodies = [_marked(step.resource.body, self._options) for step in steps]
         for step, body in zip(steps, bodies, strict=True):
             if step.ref != home:  # Only the namespace of an apply set is applied before it is written down.
                 self._begin(bodies)
@@ -159,11 +168,9 @@ class _Run:
         except Refused as refused:
             raise _Stopped(Ref(parent.kind, parent.namespace, parent.name), _refusal(refused), None) from None
 
-    def _marked(self, body: Body) -> Body:
-        return self._options.parent.marked(body) if self._options.parent else body
-
     def _pass(self, step: Step) -> None:
-        """Wait for what an object needs."""
+        """Wait for what an object needs, and until an object of its name that is being deleted is gone."""
+        self._wait(step.ref, [Target(str(step.ref), _not_terminating(step.ref))])
         if not step.gates:
             return
         for gate in step.gates:
@@ -211,6 +218,18 @@ class _Run:
             return
 
 
+def _marked(body: Body, options: Options) -> Body:
+    """An object as a member of the apply set, if there is one."""
+    return options.parent.marked(body) if options.parent else body
+
+
+def prunable(client: Client, parent: Parent, order: Order) -> list[Ref]:
+    """Members of the apply set that are not in the input: what pruning deletes."""
+    members = MemberCommands(client, parent, MANAGER)
+    kept = {step.ref for step in order.steps}
+    return sorted(ref for body in members.all() if (ref := ref_of(body)) not in kept)
+
+
 def check_parent(client: Client, parent: Parent) -> None:
     """Refuse a parent that is not ours, as kubectl does."""
     kind = client.served().find("", parent.kind)
@@ -229,8 +248,7 @@ def check_parent(client: Client, parent: Parent) -> None:
         )
 
 
-def _planned(step: Step, client: Client, *, force: bool) -> Planned:
-    body = step.resource.body
+def _planned(step: Step, body: Body, client: Client, options: Options) -> Planned:
     kind = client.kind_of(body)
     brought = [
         gate for gate in step.gates if gate.why in ("its CRD", "its namespace", "a webhook that is called for it")
@@ -240,10 +258,12 @@ def _planned(step: Step, client: Client, *, force: bool) -> Planned:
             return Planned(step, "unknown", "its CRD is applied first")
         return Planned(step, "refused", f"the cluster does not serve {body.get('kind')} in {body.get('apiVersion')}")
     try:
-        after = client.apply(body, MANAGER, force=force, dry_run=True, retries=RETRIES).body
+        after = client.apply(body, MANAGER, force=options.force, dry_run=True, retries=RETRIES).body
     except Refused as refused:
-        sure = not brought and refused.code in REFUSED_FOR_GOOD
-        return Planned(step, "refused" if sure else "unknown", _refusal(refused))
+        if brought:
+            why = f"{brought[0].why} is applied first" if refused.code == 404 else _refusal(refused)
+            return Planned(step, "unknown", why)
+        return Planned(step, "refused" if refused.code in REFUSED_FOR_GOOD else "unknown", _refusal(refused))
     home = str(metadata(body).get("namespace") or "") if kind.namespaced else ""
     try:
         before = client.transport.send(Request("GET", path_of(kind, home, step.ref.name))).body
@@ -277,14 +297,13 @@ def _usable(ref: Ref) -> Callable[[Seen], Verdict]:
     return lambda seen: object_usable(ref, seen)
 
 
+def _not_terminating(ref: Ref) -> Callable[[Seen], Verdict]:
+    def look(seen: Seen) -> Verdict:
+        body = seen.get(ref)
+        return lacks(words.state(body), ref) if body is not None and is_terminating(body) else USABLE
+
+    return look
+
+
 def _webhook(name: str) -> Callable[[Seen], Verdict]:
     return lambda seen: webhook_usable(name, seen)
-
-
-def _explained(ref: Ref | None, fetching: Fetching) -> tuple[Link, ...]:
-    """The chain below an object, with what has to be read for it."""
-    if ref is None:
-        return ()
-    fetching.allow(CHAIN_SECONDS)
-    fetching.fetch(lambda seen: chain(ref, seen))
-    return chain(ref, fetching.seen)

@@ -9,7 +9,7 @@ from seatrial.engines.script import Answer, Command, Part, next_line
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.live.client import Client
 from seatrial.live.transport import Refused
-from seatrial.model.resource import Body, group_of, listed, metadata, name_of, uid_of, version_of
+from seatrial.model.resource import Body, annotations_of, group_of, listed, metadata, name_of, uid_of, version_of
 
 T = TypeVar("T")
 
@@ -35,6 +35,21 @@ class MemberCommands:
         except StopIteration as ended:
             result: T = ended.value
             return result
+
+    def all(self) -> list[Body]:
+        """Every member, in the kinds and namespaces that the parent lists."""
+        secrets = self._client.served().find("", self.parent.kind)
+        body = self._client.get(secrets, self.parent.namespace, self.parent.name) if secrets else None
+        listed_kinds = str(annotations_of(body or {}).get(f"{PREFIX}/contains-group-kinds") or "")
+        elsewhere = str(annotations_of(body or {}).get(f"{PREFIX}/additional-namespaces") or "")
+        namespaces = sorted({self.parent.namespace, *filter(None, elsewhere.split(","))})
+        found: list[Body] = []
+        for named in filter(None, listed_kinds.split(",")):
+            name, _, group = named.partition(".")
+            if kind := self._client.served().find(group, name):
+                for namespace in namespaces if kind.namespaced else ("",):
+                    found += self._members(kind, namespace)
+        return found
 
     def _do(self, command: Command) -> Answer:
         group, version = group_of(command.api_version), version_of(command.api_version)

@@ -94,6 +94,7 @@ class Seen:
         self.unanswered: dict[Question, None] = {}
         self.forbidden: set[Read] = set()
         self._objects: dict[Ref, Body] = {}
+        self._by_kind: dict[tuple[str, str], set[Ref]] = {}
         self._written: dict[Ref, Body] = {}
         self._covered: set[Read] = set()
         self._answers: dict[Question, Any] = {}
@@ -114,10 +115,11 @@ class Seen:
         known = self._objects.get(ref)
         if known is None or uid_of(known) != uid_of(body) or _version(body) >= _version(known):
             self._objects[ref] = body
+            self._by_kind.setdefault((ref.kind, ref.group), set()).add(ref)
 
     def drop(self, ref: Ref) -> None:
-        self._objects.pop(ref, None)
         self._written.pop(ref, None)
+        self._remove(ref)
 
     def wrote(self, body: Body) -> None:
         """An object as our own write left it: no list or watch that is older counts."""
@@ -126,8 +128,9 @@ class Seen:
 
     def cover(self, read: Read, bodies: Iterable[Body]) -> None:
         """These are all objects of this read; others of it are gone."""
-        for ref in [ref for ref, body in self._objects.items() if read.matches(ref, body)]:
-            del self._objects[ref]
+        known = self._by_kind.get((read.kind, read.group), ())
+        for ref in [ref for ref in known if read.matches(ref, self._objects[ref])]:
+            self._remove(ref)
         for body in bodies:
             self.put(body)
         for ref, body in self._written.items():
@@ -245,8 +248,12 @@ class Seen:
         self.unread.add(read)
 
     def _found(self, kind: str, group: str, namespace: str) -> list[Body]:
-        refs = (ref for ref in self._objects if (ref.kind, ref.group) == (kind, group))
+        refs = self._by_kind.get((kind, group), ())
         return [self._objects[ref] for ref in sorted(refs) if namespace in ("", ref.namespace)]
+
+    def _remove(self, ref: Ref) -> None:
+        if self._objects.pop(ref, None) is not None:
+            self._by_kind[ref.kind, ref.group].discard(ref)
 
 
 def _version(body: Body) -> int:

@@ -1,4 +1,4 @@
-"""Why an object is not usable: the chain from what the user sees down to the object at the root. Sends nothing.
+"""Why an object is not usable: the chain from what the user sees down to the object at the root.
 
 The links are those of the rehearsal: what an object needs (`graph`), what it owns, what makes a missing object, which
 webhook an error names, and what is behind a Service.
@@ -17,12 +17,15 @@ from seatrial.kinds.core.objectmeta import controller_of, is_terminating
 from seatrial.kinds.network.reach import WORKLOADS
 from seatrial.kinds.workloads.pods import is_finished, is_ready
 from seatrial.live import words
+from seatrial.live.fetching import Fetching
 from seatrial.live.seen import Seen
 from seatrial.live.usable import Verdict, object_usable, service_usable, webhook_usable
 from seatrial.model.release import Resource
 from seatrial.model.resource import Body, Origin, Ref, annotations_of, dig, labels_of, ref_of, uid_of
 
 DEPTH_MAX = 12
+READ_SECONDS = 10.0
+"""For reading what explains a failure."""
 OWNED = {
     ("apps", "Deployment"): ("ReplicaSet", "apps"),
     ("apps", "ReplicaSet"): ("Pod", ""),
@@ -67,6 +70,15 @@ def chain(ref: Ref, seen: Seen, visited: frozenset[Ref] = frozenset()) -> tuple[
         return (here,)
     candidates = _below(ref, body, verdict, here.says, seen)
     return (here, *next((found for one in candidates if (found := chain(one, seen, visited))), ()))
+
+
+def explained(ref: Ref | None, fetching: Fetching) -> tuple[Link, ...]:
+    """The chain below an object, after what has to be read for it has been read."""
+    if ref is None:
+        return ()
+    fetching.allow(READ_SECONDS)
+    fetching.fetch(lambda seen: chain(ref, seen))
+    return chain(ref, fetching.seen)
 
 
 def root_of(chains: Iterable[tuple[Link, ...]]) -> tuple[Link, ...]:

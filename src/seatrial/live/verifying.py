@@ -61,7 +61,9 @@ class Checked(Struct, frozen=True):
 
     name: str
     about: str
-    problems: tuple[Problem, ...]
+    problems: tuple[Problem, ...] = ()
+    skipped: str = ""
+    """Why there was nothing to check."""
 
     @property
     def passed(self) -> bool:
@@ -73,7 +75,25 @@ Check = Callable[[View], Iterator[Problem]]
 
 def verify(view: View) -> list[Checked]:
     """The result of every check."""
-    return [Checked(name, about, tuple(dict.fromkeys(check(view)))) for name, (about, check) in CHECKS.items()]
+    return [
+        Checked(name, about, skipped=why)
+        if (why := _skipped(name, view))
+        else Checked(name, about, tuple(dict.fromkeys(check(view))))
+        for name, (about, check) in CHECKS.items()
+    ]
+
+
+def _skipped(name: str, view: View) -> str:
+    if name == "uids" and not view.before:
+        return "no objects of before were given (--before)"
+    if name in ("record", "orphans") and not any(release.chart for release in view.releases):
+        return "the input is no chart"
+    kinds = {resource.ref.kind for resource in view.regular()}
+    if name == "builds" and "BuildConfig" not in kinds:
+        return "the input has no BuildConfig"
+    if name == "cleanup" and "Job" not in kinds:
+        return "the input has no Job"
+    return "" if name != "secrets" or view.graph.made else "no operator creates anything from the input"
 
 
 def _stays(body: Body) -> bool:
