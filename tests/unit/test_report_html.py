@@ -14,6 +14,7 @@ from seatrial.model.resource import Body, Place, Ref
 from seatrial.model.result import Played
 from seatrial.model.timeline import Event, Operation, StepResult, SyncTask
 from seatrial.report.html import data, render
+from seatrial.report.html.bodies import Bodies
 from seatrial.report.html.changes import changes_of
 from seatrial.report.html.data import data_of
 from seatrial.report.html.needs import links_of, needs_around
@@ -137,6 +138,36 @@ def test_no_values_of_objects_are_in_the_page() -> None:
         "spec.containers[0].env[0].value",
         "spec.containers[0].image: web:1 → web:2",
     ]
+
+
+def test_objects_are_shown_as_yaml_and_changes_as_a_diff_without_values_of_secrets() -> None:
+    about = {"name": "db", "uid": "1"}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": about, "data": {"pw": "aHVudGVyMg=="}}
+    pod = {"kind": "Pod", "metadata": {"name": "web", "uid": "2"}, "spec": {"image": "web:1", "token": "hunter2"}}
+    newer = {**pod, "spec": {"image": "web:2", "token": "hunter2"}}
+    timeline = (
+        Event(0, 0, "helm", "create", Ref("Secret", "default", "db"), "created", after=secret),
+        Event(1, 0, "helm", "create", WEB, "created", after=pod),
+        Event(2, 1, "helm", "patch", WEB, "changed", before=pod, after=newer),
+        Event(3, 1, "kubelet", "update", WEB, "changed", before=newer, after=pod, cause=2),
+    )
+    bodies = Bodies([replace(LAZY, timeline=timeline)])
+    assert [bodies.shown(event) for event in timeline] == [
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  pw: (7 characters)",
+        "kind: Pod\nmetadata:\n  name: web\nspec:\n  image: web:1\n  token: (7 characters)",
+        "@@ -3,4 +3,4 @@\n   name: web\n spec:\n-  image: web:1\n+  image: web:2\n   token: (7 characters)",
+        "",
+    ]
+
+
+def test_what_a_fix_changes_is_rehearsed_beside_what_happens_now() -> None:
+    mended = replace(RESULT, findings=(), played=(Played("", replace(LAZY, schedule="ordinary")),))
+    data = data_of(replace(RESULT, mended=mended))
+    assert [one["case"] for one in data["rehearsals"]] == [
+        *["default" for _ in RESULT.played],
+        "default, with the fixes",
+    ]
+    assert data["mended"] == [[FINDING.message, "gone"]]
 
 
 def test_a_line_of_a_file_with_a_secret_is_shown_without_its_value() -> None:

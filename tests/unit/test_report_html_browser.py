@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from rehearsed import CLEAN, CONFIG, FINDING, LAZY, RESULT, STEPS, TIMELINE
 
 from seatrial.model.engine import EngineId
+from seatrial.model.finding import Fix
 from seatrial.model.resource import Ref
 from seatrial.model.result import Played, Result
 from seatrial.model.timeline import Event
@@ -100,6 +101,32 @@ def test_a_report_may_have_no_findings_and_no_rehearsals(tab: Browser, tmp_path:
     tab.open(written(result, tmp_path), at="#finding=7&step=x&event=y")
     tab.press("j", "k", "ArrowRight", "ArrowDown", "s", "d", "+", "0", "Escape")
     assert tab.run("document.querySelectorAll('.details h2').length") == 1
+    assert tab.console == []
+
+
+def test_an_event_shows_the_diff_and_a_fix_its_timeline(tab: Browser, tmp_path: Path) -> None:
+    before, after = ({"kind": "ConfigMap", "data": {"colour": colour}} for colour in ("blue", "green"))
+    last = max(event.index for event in TIMELINE)
+    fix = Fix("keep it", safe=True, proven=True, diff="+ kept")
+    changed = Event(last + 1, 1, "helm", "patch", CONFIG, "changed", before=before, after=after)
+    result = replace(
+        RESULT,
+        findings=(replace(FINDING, evidence=(changed.index,), fix=fix),),
+        played=(Played("", replace(LAZY, timeline=(*TIMELINE, changed))),),
+        mended=replace(RESULT, findings=(), played=(Played("", replace(LAZY, schedule="ordinary")),)),
+    )
+    tab.open(written(result, tmp_path))
+    tab.press("j")
+    button = "[...document.querySelectorAll('.details button')].find(one => one.textContent.includes('with the fixes'))"
+    assert tab.run("document.querySelector('.yaml .added').textContent") == "+ kept\n"
+    tab.run(f"{button}.click()")
+    assert tab.run("document.querySelector('[aria-label=case]').value") == "default, with the fixes"
+    tab.open(written(result, tmp_path))
+    tab.press("j", "ArrowRight")
+    assert tab.run("[...document.querySelectorAll('.yaml .removed, .yaml .added')].map(one => one.textContent)") == [
+        "-  colour: blue\n",
+        "+  colour: green\n",
+    ]
     assert tab.console == []
 
 

@@ -1,4 +1,4 @@
-"""What the page shows, as data for JSON. Contains no bodies of objects: they may have secrets.
+"""What the page shows, as data for JSON. `bodies` writes objects without the values of Secrets.
 
 Strings and objects are in tables, and events refer to them by number: the rehearsals of a check repeat each other.
 All text is clean here (`untrusted`), so the scripts only have to write it as text.
@@ -15,8 +15,9 @@ from seatrial.helm.records import NAME as RECORD
 from seatrial.model.finding import Finding
 from seatrial.model.resource import Place, Ref, dig, group_of
 from seatrial.model.result import Change, Comparison, Played, Result, Stop
-from seatrial.model.timeline import Event, Rehearsal, StepResult
+from seatrial.model.timeline import ORDINARY, Event, Rehearsal, StepResult
 from seatrial.report.explanation import explanation, headline, place
+from seatrial.report.html.bodies import Bodies
 from seatrial.report.html.changes import changes_of
 from seatrial.report.html.needs import ShownNeed, links_of, needs_around
 from seatrial.report.html.phases import phases_of, unreached
@@ -32,6 +33,8 @@ EVENTS_MAX = 400_000
 """Events in one page; a browser shows that many at once. Further rehearsals are left out, and the page says so."""
 VALUE = re.compile(r"\s*[:=]")
 """Begins the value in a line of YAML or of a program."""
+WITH_FIXES = "with the fixes"
+"""A rehearsal of the same trial with all proven fixes."""
 MESSAGE_MAX = 4_000
 """Characters of a message."""
 
@@ -39,8 +42,10 @@ MESSAGE_MAX = 4_000
 def data_of(result: Result) -> dict[str, Any]:
     tables = _Tables(result.sources)
     shown = _shown(result)
+    bodies = Bodies(played.rehearsal for played in shown)
+    labels = _labels(shown, {id(played) for played in result.mended.played} if result.mended else set())
     findings = [_finding(finding, result, shown, tables) for finding in result.findings]
-    rehearsals = [_rehearsal(played, label, tables) for played, label in zip(shown, _labels(shown), strict=True)]
+    rehearsals = [_rehearsal(played, label, tables, bodies) for played, label in zip(shown, labels, strict=True)]
     left_out = len(result.played) - sum(played in shown for played in result.played)
     notices = [*sentences_of(result)]
     if left_out:
@@ -59,6 +64,7 @@ def data_of(result: Result) -> dict[str, Any]:
             for one in result.standings
         ],
         "pages": {name: many_lines(text) for name, text in result.pages.items()},
+        "mended": _mended(result),
         "findings": findings,
         "rehearsals": rehearsals,
         "actors": tables.actors(),
@@ -85,6 +91,10 @@ class _Tables:
         if text not in self._known:
             self._known[text] = self._strings.setdefault(many_lines(_cut(text)), len(self._strings))
         return self._known[text]
+
+    def body(self, text: str) -> int:
+        """The number of an object as YAML, which is not cut here."""
+        return self._strings.setdefault(many_lines(text), len(self._strings)) if text else 0
 
     def actor(self, name: str, rehearsal: Rehearsal) -> int:
         return self._actors.setdefault((name, _lane(name, rehearsal)), len(self._actors))
@@ -132,6 +142,8 @@ def _shown(result: Result) -> list[Played]:
     proofs = [proof.played for finding in result.findings if (proof := proof_of(finding, result))]
     needed = {id(played) for played in proofs}
     candidates = [*result.played, *(one for one in result.continued if id(one) in needed)]
+    if result.mended:
+        candidates += (one for one in result.mended.played if one.rehearsal.schedule == ORDINARY)
     room, kept = EVENTS_MAX, set[int]()
     for played in sorted(candidates, key=lambda one: id(one) not in needed):
         room -= len(played.rehearsal.timeline)
@@ -140,7 +152,7 @@ def _shown(result: Result) -> list[Played]:
     return [played for played in candidates if id(played) in kept]
 
 
-def _labels(shown: Sequence[Played]) -> list[str]:
+def _labels(shown: Sequence[Played], mended: set[int]) -> list[str]:
     """The case of each rehearsal; where several inputs share it, with what they deploy."""
     sources: dict[str, set[str]] = {}
     for played in shown:
@@ -149,7 +161,8 @@ def _labels(shown: Sequence[Played]) -> list[str]:
     for played in shown:
         about = _deploys(played.rehearsal) if len(sources[played.case]) > 1 else ""
         repaired = f"{', '.join(played.rehearsal.repaired)} repaired" if played.rehearsal.repaired else ""
-        labels.append(one_line(", ".join(filter(None, (played.case or "default", about, repaired)))))
+        fixed = WITH_FIXES if id(played) in mended else ""
+        labels.append(one_line(", ".join(filter(None, (played.case or "default", about, repaired, fixed)))))
     return labels
 
 
@@ -157,7 +170,7 @@ def _deploys(rehearsal: Rehearsal) -> str:
     return ", ".join(dict.fromkeys(step.source for step in rehearsal.steps if step.source))
 
 
-def _rehearsal(played: Played, label: str, tables: _Tables) -> dict[str, Any]:
+def _rehearsal(played: Played, label: str, tables: _Tables, bodies: Bodies) -> dict[str, Any]:
     rehearsal = played.rehearsal
     phases = phases_of(rehearsal)
     return {
@@ -165,7 +178,9 @@ def _rehearsal(played: Played, label: str, tables: _Tables) -> dict[str, Any]:
         "schedule": rehearsal.schedule,
         "case": label,
         "steps": [_step(step, tables) for step in rehearsal.steps],
-        "events": [_event(event, phases.get(event.index, ""), rehearsal, tables) for event in rehearsal.timeline],
+        "events": [
+            _event(event, phases.get(event.index, ""), rehearsal, tables, bodies) for event in rehearsal.timeline
+        ],
     }
 
 
@@ -192,7 +207,7 @@ def _step(step: StepResult, tables: _Tables) -> dict[str, Any]:
     }
 
 
-def _event(event: Event, phase: str, rehearsal: Rehearsal, tables: _Tables) -> list[int]:
+def _event(event: Event, phase: str, rehearsal: Rehearsal, tables: _Tables, bodies: Bodies) -> list[int]:
     """Its fields in the order of `static/data.js`."""
     tables.owned(event)
     row = [
@@ -207,6 +222,7 @@ def _event(event: Event, phase: str, rehearsal: Rehearsal, tables: _Tables) -> l
         0 if event.cause is None else event.cause + 1,
         tables.text(phase),
         tables.text("\n".join(changes_of(event))),
+        tables.body(bodies.shown(event)),
     ]
     while row[-1] == 0:
         row.pop()
@@ -233,6 +249,7 @@ def _finding(finding: Finding, result: Result, shown: Sequence[Played], tables: 
         "why": list(said.why),
         "fix": list(said.fix),
         "fixLabel": said.fix_label,
+        "diff": many_lines(finding.fix.diff) if finding.fix else "",
         "confirm": said.confirm,
         "shown": next((at for at, one in enumerate(shown) if proof and one is proof.played), -1),
         "events": [event.index for event in proof.events] if proof else [],
@@ -258,6 +275,14 @@ def _lane(actor: str, rehearsal: Rehearsal) -> str:
     if actor == "kubelet":
         return "kubelet"
     return "controllers" if actor.endswith("-controller") or actor == "garbage-collector" else "others"
+
+
+def _mended(result: Result) -> list[list[str]]:
+    """What becomes of each finding with the proven fixes: before, and after them."""
+    if result.mended is None:
+        return []
+    left = {finding.fingerprint for finding in result.mended.findings}
+    return [[headline(one), "stays" if one.fingerprint in left else "gone"] for one in result.findings]
 
 
 def _comparison(found: Comparison | None) -> dict[str, Any] | None:

@@ -34,7 +34,7 @@ function decoded(row) {
   const text = (at) => DATA.strings[row[at] || 0];
   return {
     index: row[0], step: row[1] || 0, actor: ACTORS[row[2] || 0], verb: text(3), object: row[4] || 0, effect: text(5),
-    notable: row[6] === 1, message: text(7), cause: (row[8] || 0) - 1, phase: text(9), changes: text(10),
+    notable: row[6] === 1, message: text(7), cause: (row[8] || 0) - 1, phase: text(9), changes: text(10), body: text(11),
     look: text(5),
   };
 }

@@ -40,6 +40,24 @@ function copyable(text) {
   return element("div", { class: "code" }, element("code", {}, text), button);
 }
 
+function yamlText(text) {
+  return element("pre", { class: "yaml" }, text);
+}
+
+// Added and removed lines stand out.
+function diffBlock(text) {
+  return element("pre", { class: "yaml" }, ...text.split("\n").map((line) =>
+    element("span", { class: line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "faint" : "" }, `${line}\n`)));
+}
+
+// Before and after: a button that shows the same trial with the fixes, and one that leads back.
+function afterFix(finding, app) {
+  const before = REHEARSALS[finding.shown], after = before && REHEARSALS.find((one) => one.engine === before.engine && one.case === `${before.case}, with the fixes`);
+  if (!after) return null;
+  const now = app.state.case === after.case;
+  return element("button", { class: "small", onclick: () => app.set(now ? { case: before.case, schedule: before.schedule } : { case: after.case, schedule: after.schedule }) }, now ? "show the timeline without the fixes" : "show the timeline with the fixes");
+}
+
 function findingDetails(finding, panel, app) {
   const proof = panel ? finding.events.map((index) => timeline(panel.rehearsal).byIndex.get(index)).filter(Boolean) : [];
   const places = finding.places.slice(0, 4).map(([where, line]) => [element("div", { class: "place" }, where), line ? element("code", { class: "line" }, line) : null]);
@@ -52,7 +70,7 @@ function findingDetails(finding, panel, app) {
     finding.needs.length ? section("What needs it", needsGraph(finding, app)) : null,
     proof.length ? section("What happens", ...eventList(proof, panel, app)) : null,
     finding.why.length ? section("Why", ...finding.why.map((text) => paragraph(text))) : null,
-    finding.fix.length ? section(finding.fixLabel, ...finding.fix.map((text) => paragraph(text))) : null,
+    finding.fix.length ? section(finding.fixLabel, ...finding.fix.map((text) => paragraph(text)), finding.diff ? diffBlock(finding.diff) : null, afterFix(finding, app)) : null,
     finding.confirm ? section("Confirm", copyable(finding.confirm)) : null),
     paragraph(`Seen with ${finding.engines.join(", ")}; schedules: ${finding.schedules.join(", ") || "all"}${finding.case ? `; case ${finding.case}` : ""}.`, "faint"),
     page ? element("details", {}, element("summary", {}, `about ${finding.rule}`), element("pre", {}, page)) : null,
@@ -67,8 +85,10 @@ function eventDetails(event, panel, app) {
     element("p", { class: "rating" }, element("span", { class: `badge ${event.look}` }, event.look === "recreated" ? "created again" : event.effect), ` #${event.index}, ${stepName(panel.rehearsal, event.step)}${event.phase ? `, ${event.phase}` : ""}`),
     element("h2", {}, requestOf(event)),
     event.message ? element("pre", { class: LOUD.includes(event.effect) ? "message loud" : "message" }, event.message) : null,
-    changes.length ? section("Changed fields", element("ul", { class: "changes" }, ...changes.map((text) => element("li", {}, element("code", {}, text))))) : null,
+    event.body && event.effect === "changed" ? section("Diff", diffBlock(event.body)) : null,
+    changes.length && !event.body ? section("Changed fields", element("ul", { class: "changes" }, ...changes.map((text) => element("li", {}, element("code", {}, text))))) : null,
     object.place ? section("Source", element("div", { class: "place" }, object.place)) : null,
+    event.body && event.effect === "created" ? element("details", {}, element("summary", {}, "the object as YAML"), yamlText(event.body)) : null,
     cause ? section("Because of", ...eventList([cause], panel, app)) : null,
     effects.length ? section("Leads to", ...eventList(effects, panel, app)) : null,
     element("button", { class: "small", onclick: () => app.selectObject(panel, event.object) }, "all events of this object"),
@@ -77,6 +97,7 @@ function eventDetails(event, panel, app) {
 
 function objectDetails(at, panel, app) {
   const object = OBJECTS[at], events = (timeline(panel.rehearsal).byObject.get(at) || []).filter((event) => event.notable || app.state.details);
+  const made = (timeline(panel.rehearsal).byObject.get(at) || []).filter((event) => event.effect === "created" && event.body).pop();
   const about = FINDINGS.map((finding, number) => [finding, number]).filter(([finding]) => finding.objects.includes(at));
   return [
     paragraph("object", "rating"),
@@ -84,6 +105,7 @@ function objectDetails(at, panel, app) {
     object.place ? section("Source", element("div", { class: "place" }, object.place)) : null,
     object.owner >= 0 ? section("Owner", element("button", { class: "link", onclick: () => app.selectObject(panel, object.owner) }, OBJECTS[object.owner].label)) : null,
     about.length ? section("Findings", ...about.map(([finding, number]) => element("button", { class: "link", onclick: () => app.selectFinding(number) }, finding.message))) : null,
+    made ? element("details", {}, element("summary", {}, `as YAML, created in ${stepName(panel.rehearsal, made.step)}`), yamlText(made.body)) : null,
     section(`Events (${events.length})`, ...eventList(events.slice(0, 200), panel, app)),
   ];
 }
@@ -113,6 +135,7 @@ function checkDetails(panels) {
   if (DATA.standings.length) parts.push(section("Engines", element("div", { class: "wide" }, element("table", {}, ...DATA.standings.map(([engine, endings, stop]) =>
     element("tr", {}, element("td", {}, engine), ...endings.map((verdict) => element("td", { class: verdict.startsWith("ok") ? "good" : "bad" }, verdict)), element("td", {}, stop)))))));
   if (DATA.prerequisites.length) parts.push(section(`Prerequisites (${DATA.prerequisites.length})`, element("ul", {}, ...DATA.prerequisites.slice(0, 50).map(([object, why]) => element("li", {}, element("b", {}, object), `: ${why}`)))));
+  if (DATA.mended.length) parts.push(section("With the fixes", element("ul", {}, ...DATA.mended.map(([message, what]) => element("li", {}, element("b", { class: what === "gone" ? "good" : "bad" }, what), ` ${message}`)))));
   if (DATA.comparison) parts.push(section(`${DATA.comparison.old} compared with ${DATA.comparison.now}`, element("ul", {}, ...DATA.comparison.changes.map(([what, rule, objects]) =>
     element("li", {}, element("b", { class: what === "new" ? "bad" : what === "gone" ? "good" : "" }, what), ` ${rule}: ${objects}`)))));
   if (DATA.ignored.length) parts.push(section("Ignored findings", element("ul", {}, ...DATA.ignored.map(([message, reason]) => element("li", {}, element("b", {}, message), `: ${reason}`)))));
