@@ -1,6 +1,6 @@
 # Needs Python 3.11 or later with venv, make, git and a package index. Everything else is set up in .venv.
 
-.PHONY: demo test node lint format bench lab docs clean
+.PHONY: demo test node lint format bench lab docs lock audit clean
 
 # A name on the PATH may be a stub of a version manager, so each candidate must prove that it runs and is new enough.
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -55,6 +55,27 @@ docs: $(DEVELOPS)
 	$(BIN)/python -m sphinx --quiet --fail-on-warning -c docs/site build/docs build/site
 	@echo "build/site/index.html"
 
+# Continuous integration passes LOCKED=1: exactly the packages of the lock, each with its hash.
+ifdef LOCKED
+INSTALL_DEV = $(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.lock && \
+  $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+else
+INSTALL_DEV = $(BIN)/python -m pip install --quiet --editable '.[dev]'
+endif
+
+# After a change of dependencies: the locks of continuous integration and of the container image, for every platform.
+LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --no-annotate --no-header
+lock: $(DEVELOPS)
+	@$(BIN)/python -m pip install --quiet uv
+	$(LOCK) --extra dev --output-file requirements/dev.lock
+	$(LOCK) --extra live --extra fleet --output-file requirements/container.lock
+
+# Known vulnerabilities of what the container image contains; needs the network.
+audit: $(DEVELOPS)
+	@$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements/container.lock
+
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -68,7 +89,7 @@ $(RUNS): pyproject.toml | $(BIN)/python
 
 $(DEVELOPS): pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) with the tools of developers: the first time takes a minute or two."
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@$(INSTALL_DEV)
 	@touch $(RUNS) $@
 
 $(BIN)/python:

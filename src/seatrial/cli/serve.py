@@ -24,6 +24,8 @@ CALM_SECONDS = 0.25
 WAIT_SECONDS = 300.0
 """How much time passes at most while a client waits."""
 PORT_MAX = 65535
+EVENTS_MAX = 5_000
+"""How many events are kept at least; older ones would fill the memory of a server that is there for days."""
 STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -65,10 +67,12 @@ def serve(
         kubeconfigfile.written(kubeconfig, server.kubeconfig()),
     ):
         _greet(server, kubeconfig)
-        seen = len(server.cluster.timeline())
+        seen = server.cluster.recorder.count
         while not stopped.wait(POLL_SECONDS):
             _pass_time(server)
             seen = _write_events(server, seen) if verbose else seen
+            with server.cluster.lock:
+                server.cluster.recorder.forget(EVENTS_MAX)
     return 0
 
 
@@ -128,12 +132,15 @@ def _pass_time(server: ApiServer) -> None:
 
 
 def _write_events(server: ApiServer, seen: int) -> int:
-    """Write the events after the first `seen`; return how many there are now."""
+    """Write the events after the first `seen`; return how many there were so far."""
     from seatrial.cli import terminal
     from seatrial.report.timeline import render_events
 
-    timeline = server.cluster.timeline()
-    if timeline[seen:]:
-        sys.stderr.write(render_events(timeline[seen:], terminal.page(OutputFlags())))
-        sys.stderr.flush()
-    return len(timeline)
+    with server.cluster.lock:
+        count = server.cluster.recorder.count
+        if count == seen:
+            return seen
+        new = server.cluster.timeline()[seen - count :]
+    sys.stderr.write(render_events(new, terminal.page(OutputFlags())))
+    sys.stderr.flush()
+    return count

@@ -22,6 +22,8 @@ class Recorder:
     def __init__(self) -> None:
         self.step = BEFORE_THE_TRIAL
         self._events: list[Event] = []
+        self._forgotten = 0
+        """How many events came before these."""
         self._unordered: set[tuple[int, str, str]] = set()
         self._fences: set[int] = set()
         self._given_up: dict[int, int] = {}
@@ -38,11 +40,11 @@ class Recorder:
 
         A cancelled Helm rolls back and, racily, repeats its last write.
         """
-        self._given_up.setdefault(self.step, len(self._events))
+        self._given_up.setdefault(self.step, self.count)
 
     def fence(self) -> None:
         """The following events belong to no request: controllers run by themselves."""
-        self._fences.add(len(self._events))
+        self._fences.add(self.count)
 
     def note(
         self,
@@ -56,17 +58,17 @@ class Recorder:
         after: Body | None = None,
         unanswered: tuple[str, ...] = (),
     ) -> int:
-        event = Event(len(self._events), self.step, actor, verb, ref, effect, message, cause, before, after)
+        event = Event(self.count, self.step, actor, verb, ref, effect, message, cause, before, after)
         return self._add(replace(event, unanswered=unanswered) if unanswered else event)
 
     def refused(self, actor: str, verb: str, ref: Ref, refusal: Refusal, cause: int | None = None) -> int:
         """Record a refused request."""
-        event = Event(len(self._events), self.step, actor, verb, ref, "refused", refusal.message, cause)
+        event = Event(self.count, self.step, actor, verb, ref, "refused", refusal.message, cause)
         return self._add(replace(event, refusal=refusal, missing=refusal.missing))
 
     def controller_said(self, actor: str, ref: Ref, said: Emit, cause: int | None) -> int:
         """Record a message of a controller or kubelet about an object."""
-        event = Event(len(self._events), self.step, actor, "say", ref, "said", said.message, cause, after=said.body)
+        event = Event(self.count, self.step, actor, "say", ref, "said", said.message, cause, after=said.body)
         missing = said.refusal.missing if said.refusal else said.missing
         known = {"refusal": said.refusal, "missing": missing, "key": said.key, "held_by": said.held_by}
         return self._add(replace(event, **known, reason=said.reason))
@@ -75,33 +77,36 @@ class Recorder:
         """Record a message of an engine about an object, or that it waits for one."""
         verb = "wait" if effect == "waiting" else "say"
         missing = tuple(fault.object for fault in failure.faults if fault.of == "not-found" and fault.object)
-        event = Event(len(self._events), self.step, actor, verb, ref, effect, words, failure=failure, missing=missing)
+        event = Event(self.count, self.step, actor, verb, ref, effect, words, failure=failure, missing=missing)
         return self._add(event)
 
     def read_refused(self, refusal: Refusal) -> None:
         """Remember the refusal of a read. Reads are not in the timeline."""
-        self._refused_reads.append((len(self._events), refusal))
+        self._refused_reads.append((self.count, refusal))
 
     def created_since(self, start: int, actor: str) -> dict[Ref, Body]:
         """What an actor has created since the event `start`, in order."""
-        events = (event for event in self._events[start:] if event.actor == actor and event.effect == "created")
+        events = (event for event in self._since(start) if event.actor == actor and event.effect == "created")
         return {event.object: event.after for event in events if event.after is not None}
 
     def written_since(self, start: int, actor: str) -> list[Event]:
         """The accepted writes of an actor since the event `start`, in order."""
-        events = [*(event for event in self._accepted if event.index >= start), *self._events[start:]]
+        events = [*(event for event in self._accepted if event.index >= start), *self._since(start)]
         own = (event for event in events if event.actor == actor and event.cause is None)
         written = (event for event in own if event.after is not None or event.before is not None)
         return sorted(written, key=lambda event: event.index)
 
     def accepted(self, actor: str, verb: str, ref: Ref, body: Body) -> None:
         """Remember a write that is answered as if it were accepted, and that is not in the timeline."""
-        self._accepted.append(Event(len(self._events), self.step, actor, verb, ref, "unchanged", after=body))
+        self._accepted.append(Event(self.count, self.step, actor, verb, ref, "unchanged", after=body))
 
     def refused_since(self, start: int, actor: str) -> tuple[tuple[Event, ...], tuple[Refusal, ...]]:
         """The writes of an actor and the reads that were refused since an event."""
-        writes = (event for event in self._events[start:] if event.effect == "refused" and event.actor == actor)
+        writes = (event for event in self._since(start) if event.effect == "refused" and event.actor == actor)
         return tuple(writes), tuple(refusal for index, refusal in self._refused_reads if index >= start)
+
+    def _since(self, start: int) -> list[Event]:
+        return self._events[max(0, start - self._forgotten) :]
 
     def _add(self, event: Event) -> int:
         self._events.append(event)
@@ -109,7 +114,18 @@ class Recorder:
 
     @property
     def count(self) -> int:
-        return len(self._events)
+        """How many events there were so far."""
+        return self._forgotten + len(self._events)
+
+    def forget(self, most: int) -> bool:
+        """Keep only the last events, for a cluster that is there for long. Returns whether any were forgotten."""
+        if len(self._events) + len(self._refused_reads) <= 2 * most:
+            return False
+        self._forgotten += max(0, len(self._events) - most)
+        del self._events[:-most]
+        self._refused_reads = [found for found in self._refused_reads if found[0] >= self._forgotten][-most:]
+        self._fences = {index for index in self._fences if index >= self._forgotten}
+        return True
 
     def said(self) -> list[Event]:
         """The messages of controllers and kubelets so far, in order."""
@@ -123,7 +139,7 @@ class Recorder:
             replace(
                 event,
                 index=index,
-                cause=None if event.cause is None else place[event.cause],
+                cause=None if event.cause is None else place.get(event.cause),
                 failure=renumbered(event.failure, place.__getitem__),
             )
             for index, event in enumerate(events)

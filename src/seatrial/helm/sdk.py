@@ -18,7 +18,7 @@ from seatrial.helm.library import refuse_small_system
 
 refuse_small_system()
 
-from helm_python import Chart, Config, HelmCancelledError, HelmContext, HelmError  # noqa: E402 - only if it can be loaded
+from helm_python import Chart, Config, HelmCancelledError, HelmContext, HelmError  # noqa: E402
 from helm_python import _native as native  # noqa: E402
 
 from seatrial.model.resource import Body  # noqa: E402

@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
@@ -80,10 +81,13 @@ def answer(found: str, path: str, arguments: Iterable[str], *, flag: str, name: 
     return output.decode(errors="replace").strip()
 
 
-def end(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:
-    """Kill the process and its children."""
+def end(process: subprocess.Popen[bytes], number: int | None = None) -> None:
+    """Kill the process and its children; Windows knows no process groups."""
     with suppress(ProcessLookupError):  # It may have ended in the meantime.
-        os.killpg(process.pid, number)
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL if number is None else number)
 
 
 def environment(folder: str) -> dict[str, str]:
