@@ -314,6 +314,24 @@ def test_what_the_dry_run_refuses_is_not_applied(
     assert names(room) == []
 
 
+@pytest.mark.parametrize(
+    ("bodies", "sentence"),
+    [
+        ((config("a"), config("a")), "apply: ConfigMap/default/a is in the input twice"),
+        (
+            ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}},),
+            "apply: a ConfigMap has no name; server-side apply cannot use generateName",
+        ),
+    ],
+)
+def test_an_input_without_an_order_is_refused(
+    room: Room, tmp_path: Path, bodies: Sequence[Body], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, *bodies)
+    assert main(["apply", "-f", file, "--yes", "--kubeconfig", room.kubeconfig(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"seatrial: {sentence}\n"
+
+
 def test_missing_permissions_are_named_with_the_role(
     room: Room, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,11 +24,13 @@ from room import (
 
 from seatrial.helm.ownership import owned_by
 from seatrial.live.client import Client
-from seatrial.live.fetching import Fetching
+from seatrial.live.fetching import Fetching, _Failed, _Synced
 from seatrial.live.kubeconfig import Target
-from seatrial.live.seen import Seen
+from seatrial.live.seen import Read, Seen
+from seatrial.live.transport import Disconnected
 from seatrial.live.waiting import Progress, wait_for
 from seatrial.live.wanted import full_name, manifest_targets
+from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref
 
 
@@ -229,6 +231,18 @@ def test_a_busy_or_failing_server_is_asked_again(room: Room) -> None:
     ]
     room.put(deployment())
     assert room.wait("deploy/web")[0].verdict.usable
+
+
+def test_an_api_server_that_goes_away_is_read_again_when_it_is_back(room: Room) -> None:
+    """After as many failures as a watch endures, the list is begun anew, as long as the deadline allows."""
+    read = Read("Deployment", "apps", "default", "web")
+    with Client(Target(room.proxy.url)) as client, Fetching(client, Seen(), SECONDS_MAX) as fetching:
+        fetching._take(_Synced(read, []))
+        fetching._take(_Failed(read, Disconnected("connection reset")))
+        fetching.seen.get(Ref("Deployment", "default", "web", "apps"))
+        assert fetching.seen.unread == {read}
+        with pytest.raises(CannotContinue, match="connection reset"):
+            fetching._take(_Failed(Read("Pod", "", "default"), Disconnected("connection reset")))
 
 
 def test_one_list_and_one_watch_per_kind(room: Room) -> None:

@@ -108,10 +108,19 @@ def _order(client: Client, inputs: Sequence[str]) -> Order:
 
     releases = [read_manifests(path, client.namespace) for path in inputs]
     placed_ones = [replace(one, resources=tuple(placed(one.resources, client.served()))) for one in releases]
+    _refuse_unnamed([resource.ref for one in placed_ones for resource in one.resources])
     order = ordered(graph_of(placed_ones))
     if not order.steps:
         raise NothingToCheck("apply: the input contains no Kubernetes object")
     return order
+
+
+def _refuse_unnamed(refs: Sequence[Ref]) -> None:
+    """Server-side apply needs a name, and an order needs each object once."""
+    if unnamed := next((ref for ref in refs if not ref.name), None):
+        raise CannotContinue(f"apply: a {unnamed.kind} has no name; server-side apply cannot use generateName")
+    if twice := next((ref for ref in refs if refs.count(ref) > 1), None):
+        raise CannotContinue(f"apply: {twice} is in the input twice")
 
 
 def _run(client: Client, order: Order, options: Options, display: OutputFlags) -> Result:

@@ -83,6 +83,8 @@ class Fetching:
         self._until = self._began + seconds
         self._items: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._open: set[Read] = set()
+        self._synced: set[Read] = set()
+        """Reads that have succeeded once."""
         self._unserved: set[Read] = set()
         self._asking: set[Question] = set()
         self._due: dict[Question, float] = {}
@@ -164,6 +166,7 @@ class Fetching:
     def _take(self, item: _Item) -> None:
         match item:
             case _Synced(read, bodies):
+                self._synced.add(read)
                 self.seen.cover(read, bodies)
             case _Changed(Change("DELETED", body)):
                 self.seen.drop(ref_of(body))
@@ -183,6 +186,8 @@ class Fetching:
             self.seen.forbid(read)
         elif isinstance(why, Refused) and why.code == 404:  # Its CRD was deleted.
             self._not_served(read)
+        elif read in self._synced and not (isinstance(why, Refused) and why.code < 429):
+            self.seen.uncover(read)  # The API server was there, and may come back before the deadline.
         else:
             raise CannotContinue(str(why)) from why
 
