@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -157,7 +158,13 @@ class Engine(Struct, Generic[A], frozen=True):
 
 def names() -> tuple[str, ...]:
     """The engines that there are: one folder each."""
-    return tuple(sorted(found.name for found in pkgutil.iter_modules(engines.__path__) if found.ispkg))
+    return _names(tuple(engines.__path__))
+
+
+@cache
+def _names(folders: tuple[str, ...]) -> tuple[str, ...]:
+    """An engine is loaded a hundred times in a rehearsal."""
+    return tuple(sorted(found.name for found in pkgutil.iter_modules(folders) if found.ispkg))
 
 
 def load(name: str) -> Engine[Any]:
