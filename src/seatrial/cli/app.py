@@ -7,6 +7,7 @@ from cyclopts import App
 from seatrial import __version__
 from seatrial.cli.apply import apply
 from seatrial.cli.check import check
+from seatrial.cli.compare_live import compare_live
 from seatrial.cli.explain import explain
 from seatrial.cli.fleet import fleet
 from seatrial.cli.generate import GENERATE
@@ -49,6 +50,7 @@ APP.command(graph, sort_key=3)
 APP.command(serve, sort_key=4)
 APP.command(snapshot, sort_key=5)
 APP.command(preflight, sort_key=5)
+APP.command(compare_live, sort_key=5)
 APP.command(explain, sort_key=5)
 APP.command(wait, sort_key=6)
 APP.command(apply, sort_key=6)

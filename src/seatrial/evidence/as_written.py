@@ -10,7 +10,7 @@ from typing import Any
 from seatrial.evidence.crds import shape
 from seatrial.evidence.secret_data import secret_data
 from seatrial.kinds.core.quantities import amount
-from seatrial.model.resource import Body, Path, annotations_of, labels_of
+from seatrial.model.resource import Body, Path, annotations_of, dig, labels_of
 
 NOT_COMPARED = ("apiVersion", "kind", "metadata", "status", "stringData")
 SET_BY_ENGINES = ("app.kubernetes.io/managed-by", "app.kubernetes.io/instance")
@@ -49,6 +49,17 @@ def differences(written: Body, live: Body) -> Iterator[Path]:
     for key, value in written.items():
         if key not in NOT_COMPARED:
             yield from _differences(value, live.get(key), (key,))
+
+
+def value_at(body: Body, path: Path) -> object:
+    """The value at a path of `differences`, which has the names of list items."""
+    found: object = body
+    for part in path:
+        if isinstance(found, list) and isinstance(part, str):
+            found = next((item for item in found if dig(item, "name") == part), None)
+        else:
+            found = dig(found, part)
+    return found
 
 
 def _differences(written: Any, live: Any, at: Path) -> Iterator[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.as_written import differences
+from seatrial.evidence.as_written import differences, value_at
 from seatrial.evidence.breaches import traced
 from seatrial.evidence.history import GOING
 from seatrial.evidence.losses import RUNS_TO_ITS_END, is_hook, losses
@@ -115,7 +115,7 @@ def _is_by_engine(moment: Moment, ref: Ref, path: Path) -> bool:
     for event in moment.rehearsal.of_object(ref):
         if event.step > moment.index or event.after is None or event.effect in ("said", "refused"):
             continue
-        value = _value(event.after, path)
+        value = value_at(event.after, path)
         if not writer or value != before:
             writer, before = event.actor, value
     return writer in moment.rehearsal.actors
@@ -127,16 +127,6 @@ def _is_rendered_alike(moment: Moment, resource: Resource) -> bool:
     others = (r for i, r in enumerate(releases) if i != moment.index and r is not None and same_input(r, here))
     found = [other for release in others if (other := release.find(resource.ref))]
     return bool(found) and all(other.body == resource.body for other in found)
-
-
-def _value(body: Body, path: Path) -> object:
-    found: object = body
-    for part in path:
-        if isinstance(found, list) and isinstance(part, str):
-            found = next((item for item in found if dig(item, "name") == part), None)
-        else:
-            found = dig(found, part)
-    return found
 
 
 def _is_left_alone(moment: Moment, resource: Resource) -> bool:

@@ -50,8 +50,9 @@ def keys_of(meta: Body) -> list[str]:
     """The keys of data that any field manager set."""
     found: set[str] = set()
     for entry in listed(meta, "managedFields"):
-        fields = dig(entry, "fieldsV1", "f:data")
-        found.update(key[2:] for key in fields if key.startswith("f:")) if isinstance(fields, dict) else None
+        for field in ("f:data", "f:stringData"):  # A server-side apply of stringData is recorded as such.
+            fields = dig(entry, "fieldsV1", field)
+            found.update(key[2:] for key in fields if key.startswith("f:")) if isinstance(fields, dict) else None
     return sorted(found)
 
 

@@ -213,7 +213,8 @@ class _Taking:
         """Keep every object of a kind. Returns whether that was allowed."""
         try:
             for body in self._client.list(kind, namespace):
-                self._keep(body)
+                if kind.kind != "APIService" or dig(body, "spec", "service"):  # The others are the API server's own.
+                    self._keep(body)
         except Refused as refused:
             return _is_gone(refused)
         return True

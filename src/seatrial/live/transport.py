@@ -161,6 +161,8 @@ def _pool(target: Target, credentials: Credentials) -> urllib3.PoolManager:
         settings["ssl_context"] = context = tls_context(target, credentials)
         if context.verify_mode == ssl.CERT_NONE:
             settings["cert_reqs"] = "CERT_NONE"
+            # The kubeconfig says so (insecure-skip-tls-verify), and kubectl does not warn either.
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         if target.server_name:
             settings |= {"server_hostname": target.server_name, "assert_hostname": target.server_name}
     if proxy := target.proxy or _proxy(target.server):
