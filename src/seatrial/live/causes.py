@@ -267,16 +267,18 @@ def next_command(root: Link, seen: Seen) -> str:
     if ref.kind == "Secret" and dig(body, "metadata", "labels", "owner") == "helm":
         return f"helm history {dig(body, 'metadata', 'labels', 'name')}{where}"
     if ref.kind == "Pod" and (failed := _container_that_ended(body)):
-        return f"kubectl logs {ref.name}{where} -c {failed} --previous"
+        return f"kubectl logs {ref.name}{where} -c {failed}"
     if is_terminating(body):
         return f"kubectl get {resource} {name_of(body)}{where} -o jsonpath='{{.metadata.finalizers}}'"
     return f"kubectl describe {resource} {ref.name}{where}"
 
 
 def _container_that_ended(pod: Body) -> str:
+    """The container whose log tells why it ended, as `kubectl logs` names it."""
     for field in ("initContainerStatuses", "containerStatuses"):
         for container in listed(pod, "status", field):
-            reason = dig(container, "state", "waiting", "reason")
-            if reason == "CrashLoopBackOff" or dig(container, "state", "terminated", "exitCode"):
+            if dig(container, "state", "waiting", "reason") == "CrashLoopBackOff":
+                return f"{container.get('name')} --previous"
+            if dig(container, "state", "terminated", "exitCode"):
                 return str(container.get("name"))
     return ""

@@ -28,6 +28,8 @@ CRD = Ref("CustomResourceDefinition", "", "", "apiextensions.k8s.io")
 HTTPS = 443
 BELIEVED = (("networking.k8s.io", "Ingress"),)
 """Kinds that count as usable when they exist: not every controller reports an address."""
+STRICTER = (("batch", "Job"), ("", "Pod"), ("", "Service"))
+"""Kinds of which kstatus is content too early: a started Job, a failed Pod, a LoadBalancer without an address."""
 
 
 class Verdict(Struct, frozen=True):
@@ -219,13 +221,15 @@ def _claim(ref: Ref, seen: Seen) -> Verdict:
 
 
 def _by_status(ref: Ref, seen: Seen) -> Verdict:
-    """As the kind itself says, and as kstatus does."""
+    """As kstatus says, which knows strategies that do not update; and as the kind itself says."""
     body = seen.get(ref)
     if body is None:
         return absent(ref, seen)
     status = kstatus.status(body)
-    known = kinds.known().get((ref.group, ref.kind))
-    ready = known.ready if known and (ref.group, ref.kind) not in BELIEVED else None
+    of = (ref.group, ref.kind)
+    known = kinds.known().get(of)
+    asks_kind = of in STRICTER or (ref.kind not in kstatus.CHECKED and of not in BELIEVED)
+    ready = known.ready if known and asks_kind else None
     if status == "Current" and (ready is None or ready(body)):
         return USABLE
     return lacks(words.state(body), ref, final=ref.kind == "Job" and status == "Failed")
