@@ -20,7 +20,8 @@ from typing import Any
 from apiclient import Api
 
 from lab import FASTER, ROOT
-from seatrial.kinds.scripts.commands import ANY_RIGHT, ENTRY_POINTS
+from seatrial.kinds.scripts.commands import ANY_RIGHT
+from seatrial.kinds.scripts.known_images import entry_of
 from seatrial.kinds.scripts.probes import PROBES
 from seatrial.kinds.workloads.pod_template import volume_sources
 from seatrial.model.resource import Body, annotations_of, dig, listed, metadata, name_of, uid_of
@@ -150,8 +151,7 @@ class Sandbox:
         mounts = self._mounted(pod, container, folder)
         command = [str(word) for word in (*listed(container, "command"), *listed(container, "args"))]
         if not listed(container, "command"):
-            image = str(container.get("image") or "").rpartition("/")[2].partition("@")[0].partition(":")[0]
-            command = [*filter(None, [ENTRY_POINTS.get(image, "")]), *command]
+            command = [*filter(None, [entry_of(str(container.get("image") or ""))]), *command]
         command = [_expanded(word, environment) for word in command]
         if command and str(mounts.get(command[0], "")):
             command = ["sh", *command]

@@ -22,6 +22,7 @@ from seatrial.evidence.explained import one_for_all_versions, with_other_version
 from seatrial.evidence.hidden import with_hidden
 from seatrial.evidence.obstacles import only_new, repairs_of, stopped
 from seatrial.evidence.pulumi.dependencies import dependences
+from seatrial.evidence.unknown_images import unknown_images
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.evidence.written import written
 from seatrial.faults.exploring import explore
@@ -364,6 +365,7 @@ def _result(seen: list[Seen], findings: tuple[Finding, ...], line: Callable[[Pla
         findings=findings,
         prerequisites=tuple(prerequisites[key] for key in sorted(prerequisites)),
         not_modelled=tuple(sorted({kind for one in seen for kind in one.rehearsal.not_modelled})),
+        unknown_images=tuple(unknown_images(cases)),
         missing_dependencies=tuple(sorted({name for case in cases for name in case.missing_dependencies})),
         objects=len(resources),
         files=len({resource.file for resource in resources.values()}),

@@ -50,6 +50,7 @@ def merged(found: list[Checked]) -> Result:
         continued=tuple(played for result in named for played in result.continued),
         findings=tuple(sorted((f for result in named for f in result.findings), key=worst_first)),
         prerequisites=tuple(dict.fromkeys(one for result in results for one in result.prerequisites)),
+        unknown_images=tuple(dict.fromkeys(image for result in results for image in result.unknown_images)),
         not_modelled=tuple(sorted({kind for result in results for kind in result.not_modelled})),
         objects=sum(result.objects for result in results),
         files=sum(result.files for result in results),

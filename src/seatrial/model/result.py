@@ -273,6 +273,8 @@ class Result(Struct, frozen=True):
     prerequisites: tuple[Prerequisite, ...] = ()
     not_modelled: tuple[str, ...] = ()
     """`Widget.example.com`"""
+    unknown_images: tuple[str, ...] = ()
+    """Images of Jobs and init containers that are assumed to succeed and to change nothing."""
     missing_dependencies: tuple[str, ...] = ()
     """Charts that Chart.yaml lists and that are missing; the rest was checked."""
     objects: int = 0

@@ -344,6 +344,9 @@ class Report(Struct, frozen=True, omit_defaults=True):
     not_modelled: list[str]
     summary: JsonSummary
     missing_dependencies: list[str] = []
+    unknown_images: Annotated[
+        list[str], Meta(description="Of Jobs and init containers: assumed to succeed and to change nothing.")
+    ] = []
     differences: list[JsonDifference] = []
     contrasts: list[JsonDifference] = []
     consumers: list[JsonConsumer] = []

@@ -190,12 +190,19 @@ def _assumptions(result: Result, page: Page) -> Iterator[Line]:
     if result.not_modelled and page.verbose:
         text = f"Not modelled (stored, but no controller acts on them): {', '.join(result.not_modelled)}"
         yield from (line(words) for words in sentences(text, page, first="", rest="  "))
+    if result.unknown_images and page.verbose:
+        text = f"Assumed to succeed and to change nothing: the programs of {', '.join(result.unknown_images)}"
+        yield from (line(words) for words in sentences(text, page, first="", rest="  "))
     if result.configuration and page.verbose:
         yield line(f"Configuration: {result.configuration}")
     for note in result.notes:
         yield from (line(Piece(words, "doubt")) for words in sentences(note, page, first="", rest="  "))
-    if result.prerequisites or result.notes or (page.verbose and (result.not_modelled or result.configuration)):
+    if result.prerequisites or result.notes or (page.verbose and _has_more(result)):
         yield ()
+
+
+def _has_more(result: Result) -> bool:
+    return bool(result.not_modelled or result.unknown_images or result.configuration)
 
 
 def _last_line(result: Result, page: Page) -> Iterator[Line]:

@@ -65,6 +65,7 @@ def render(result: Result, page: Page) -> str:
         not_modelled=list(result.not_modelled),
         summary=JsonSummary(result.objects, len(result.played), len(result.findings)),
         missing_dependencies=list(result.missing_dependencies),
+        unknown_images=list(result.unknown_images),
         differences=[_difference(found) for found in result.differences],
         contrasts=[_difference(found) for found in result.contrasts],
         consumers=[

@@ -11,6 +11,7 @@ from seatrial.evidence.webhooks.calls import backs
 from seatrial.graph import needs_of
 from seatrial.helm import hooks
 from seatrial.kinds.scripts.commands import commands_run
+from seatrial.kinds.scripts.known_images import caller, flag_value
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Ref, dig
 
@@ -44,7 +45,7 @@ def asked_by(hook: Resource, release: Release) -> Iterator[Asked]:
     path = spec_path(hook)
     for place, command in commands_run(dig(hook.body, *path) or {}, hook.ref.namespace):
         needed = command.certainty == "will" and (command.fatal or command.retried)
-        if needed and command.words[:1] and command.words[0].rpartition("/")[2] in CLIENTS:
+        if needed and _is_client(command.words):
             for service in services:
                 if any(_names(word, service.ref, hook.ref.namespace) for word in command.words[1:]):
                     yield Asked(service, (*path, *place), " ".join(command.words), command.retried)
@@ -67,13 +68,21 @@ def outside_of(hook: Resource) -> Iterator[Outside]:
     """The hosts in URLs that a command of the hook needs; a name that a Service can have is not one."""
     for _, command in commands_run(dig(hook.body, *spec_path(hook)) or {}, hook.ref.namespace):
         needed = command.certainty == "will" and (command.fatal or command.retried)
-        if not needed or not command.words[:1] or command.words[0].rpartition("/")[2] not in CLIENTS:
+        if not needed or not _is_client(command.words):
             continue
         for word in command.words[1:]:
             url = URL.match(word)
             if url and OUTSIDE.fullmatch(url["host"]) and not url["host"].endswith(INSIDE):
                 port = int(url["port"] or (443 if url["scheme"] == "https" else 80))
                 yield Outside(url["host"], port, " ".join(command.words), command.retried)
+
+
+def _is_client(words: tuple[str, ...]) -> bool:
+    """Whether a command needs the Service that it names: a probe, or a migration with the URL of its database."""
+    program = words[0].rpartition("/")[2] if words else ""
+    known = caller(program)
+    migrates = known is not None and known.database is not None and bool(flag_value(words, known.database.flag))
+    return program in CLIENTS or migrates
 
 
 def backends(service: Resource, release: Release) -> list[Resource]:

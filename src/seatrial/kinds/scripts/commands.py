@@ -20,6 +20,7 @@ from seatrial.kinds.access.authorizer import (
     service_account,
 )
 from seatrial.kinds.core.objectmeta import namespace_of
+from seatrial.kinds.scripts.known_images import entry_of, from_variables
 from seatrial.kinds.scripts.kubectl_calls import requests_of
 from seatrial.kinds.scripts.shell import (
     SHELLS,
@@ -32,9 +33,6 @@ from seatrial.kinds.scripts.shell import (
 from seatrial.kinds.workloads.pod_template import Path, containers_of
 from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref, annotations_of, dig, listed, name_of
-
-# Images whose entry point is a command, so that their `args` are its arguments.
-ENTRY_POINTS = {"kubectl": "kubectl", "oc": "oc"}
 
 ANY_RIGHT = "seatrial.dev/any-right"
 """On an assumed ServiceAccount: everything its pods request is assumed to be allowed."""
@@ -171,9 +169,11 @@ def may_have_rights(account: Body | None, world: World) -> bool:
 def _words(container: Body, env: dict[str, str]) -> list[str]:
     """The command line, with `$(NAME)` expanded as a kubelet does."""
     command = [str(word) for word in (*listed(container, "command"), *listed(container, "args"))]
-    if not listed(container, "command"):
-        image = str(container.get("image") or "").rpartition("/")[2].partition("@")[0].partition(":")[0]
-        command = [*filter(None, [ENTRY_POINTS.get(image, "")]), *command]
+    image = str(container.get("image") or "")
+    if not listed(container, "command") and (entry := entry_of(image)):
+        command = [entry, *command]
+    if command and command[0].rpartition("/")[2] not in SHELLS:
+        command += from_variables(image, command, env)
     for name, value in env.items():
         command = [word.replace(f"$({name})", value) for word in command]
     return command

@@ -15,6 +15,7 @@ from seatrial.kinds import World
 from seatrial.kinds.network.mentions import NO_NAMESPACE, NO_SERVICE
 from seatrial.kinds.network.reach import ready_endpoints, workloads_behind
 from seatrial.kinds.scripts.expansion import UNKNOWN
+from seatrial.kinds.scripts.known_images import caller, flag_value
 from seatrial.kinds.scripts.kubectl_gates import seconds_in
 from seatrial.kinds.scripts.program import ANSWERS, Program
 from seatrial.kinds.scripts.run_state import Reply, RunState
@@ -42,8 +43,7 @@ class Called(Struct, frozen=True):
 
 def probe(words: tuple[str, ...], program: Program, state: RunState) -> Reply | None:
     """What comes of a program that calls a Service; None where it is no such program, or calls something else."""
-    reader = PROBES.get(words[0].rpartition("/")[2])
-    called = reader(words[1:]) if reader else None
+    called = _called(words)
     if called is None or UNKNOWN in called.host:
         return None
     service = service_of(called.host, program)
@@ -55,8 +55,7 @@ def probe(words: tuple[str, ...], program: Program, state: RunState) -> Reply | 
 
 def called_service(words: tuple[str, ...], namespace: str) -> tuple[Ref, int, str] | None:
     """The Service that a program certainly calls, and its code and words without an answer. Knows no cluster."""
-    reader = PROBES.get(words[0].rpartition("/")[2])
-    called = reader(words[1:]) if reader else None
+    called = _called(words)
     if called is None or UNKNOWN in called.host or called.host in NO_SERVICE:
         return None
     labels = called.host.rstrip(".").split(".")
@@ -64,6 +63,22 @@ def called_service(words: tuple[str, ...], namespace: str) -> tuple[Ref, int, st
         return None
     where = labels[1] if len(labels) > 1 else namespace
     return Ref("Service", where, labels[0]), called.code, called.says
+
+
+def _called(words: tuple[str, ...]) -> Called | None:
+    """What a command calls: a probe, or a program that migrates a database."""
+    program = words[0].rpartition("/")[2]
+    if reader := PROBES.get(program):
+        return reader(words[1:])
+    known = caller(program)
+    if known is None or known.database is None:
+        return None
+    found = _URL.match(flag_value(words, known.database.flag).removeprefix("jdbc:"))
+    if found is None:
+        return None
+    port = int(found["port"] or SCHEMES.get(found["scheme"], 0))
+    says = known.database.says.format(host=found["host"], port=port)
+    return Called(found["host"], port, 1, says, known.patience_seconds(words))
 
 
 def service_of(host: str, program: Program) -> Ref | None:
