@@ -18,6 +18,7 @@ DEPTH_MAX = 3
 """A rollout is a chain of thirty causes; more than three levels of indent do not help."""
 
 SAID: Effect = "said"
+NOT_FOUND = "NotFound"
 ROLES: dict[Effect, Role] = {
     "created": "good",
     "deleting": "bad",
@@ -59,7 +60,7 @@ def event_lines(
     previous = ""
     for event in events:
         # A cascade is one reason for many deletions; only the first of them shows it.
-        message = "" if event.effect in GOING and event.message == previous else event.message
+        message = "" if (event.effect in GOING and event.message == previous) or is_absent(event) else event.message
         previous = event.message
         start = f"{indent}{event.index:>{columns.index}}  "
         if columns.fits:
@@ -76,8 +77,17 @@ def _verb(event: Event) -> str:
     return "reports" if event.effect == SAID else event.verb
 
 
+def is_absent(event: Event) -> bool:
+    """Whether an object was to be deleted that does not exist: nothing is refused."""
+    return event.verb == "delete" and event.refusal is not None and event.refusal.reason == NOT_FOUND
+
+
 def _effect(event: Event) -> str:
-    return "" if event.effect == SAID else event.effect
+    return "" if event.effect == SAID else "not found" if is_absent(event) else event.effect
+
+
+def _role(event: Event) -> Role:
+    return "faint" if is_absent(event) else ROLES.get(event.effect, "")
 
 
 def _row(
@@ -85,7 +95,7 @@ def _row(
 ) -> Iterator[Line]:
     who = f"{_actor(event, depths):<{columns.actor}}  {_verb(event):<{columns.verb}}  "
     named = f"{event.object!s:<{columns.object}}  "
-    role = ROLES.get(event.effect, "")
+    role = _role(event)
     beside = ": ".join(filter(None, (_effect(event), message)))
     # The message is on the same line if it fits, otherwise below. It is never cut.
     if "\n" not in message and len(start + who + named + beside) <= (page.fold or BESIDE_MAX):
@@ -99,7 +109,7 @@ def _row(
 def _sentence(event: Event, message: str, start: str, depths: Mapping[int, int], page: Page) -> Iterator[Line]:
     who = f"{_actor(event, depths)} {_verb(event)} {event.object}: "
     effect = ": ".join(filter(None, (_effect(event), message)))
-    role = ROLES.get(event.effect, "")
+    role = _role(event)
     first, *more = quoted(f"{who}{effect}", page, first=start, rest=" " * (len(start) + 4))
     split = len(start + who)
     yield line(Piece(start, "faint"), first[len(start) : split], Piece(first[split:], role))

@@ -11,6 +11,7 @@ from seatrial.model.finding import Finding, Fix
 from seatrial.model.resource import Place
 from seatrial.model.result import Result
 from seatrial.model.timeline import Event, Rehearsal
+from seatrial.report.events import is_absent
 from seatrial.report.proof import Proof, proof_of
 from seatrial.report.untrusted import clean, one_line
 from seatrial.report.wording import after, counted, fix_label, fix_line, listed
@@ -110,6 +111,8 @@ def _event(event: Event) -> str:
     cut = f"{message[:MESSAGE_MAX]} ..." if len(message) > MESSAGE_MAX else message
     if event.effect == "said":
         return f"{event.actor} about {event.object}: {cut}"
+    if is_absent(event):
+        return f"{event.actor} {event.verb} {event.object}: not found"
     return f"{event.actor} {event.verb} {event.object}: {event.effect}{f', {cut}' if cut else ''}"
 
 

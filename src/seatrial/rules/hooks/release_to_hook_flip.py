@@ -48,16 +48,18 @@ from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.objects import consumers_sentence, next_time_sentence, pods_say, users_beyond_hooks
+from seatrial.phrases.objects import consumers_sentence, in_kubectl, next_time_sentence, pods_say, users_beyond_hooks
 
 RUNS = ("Job", "Pod")
+UPGRADES = ("upgrade", "rollback", "sync", "up")
+"""Steps in which Helm may upgrade a release: its own, and those of Flux and Pulumi."""
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for moment in moments(rehearsal, case):
         old, new = moment.before, moment.release
         result = moment.ended
-        if result.action not in ("upgrade", "rollback") or result.outcome == "failed" or old is None or new is None:
+        if result.action not in UPGRADES or result.outcome == "failed" or old is None or new is None:
             continue
         for resource in new.resources:
             if not _flipped(old.find(resource.ref), resource) or resource.ref not in result.deleted:
@@ -105,7 +107,9 @@ def _finding(moment: Moment, new: Release, resource: Resource, events: list[Even
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
         evidence=events,
-        confirm=f"helm get hooks {moment.ended.release}  # lists it; helm get manifest no longer does",
+        confirm=f"helm get hooks {moment.ended.release}  # lists it; helm get manifest no longer does"
+        if moment.ended.action in ("upgrade", "rollback")
+        else f"kubectl get {in_kubectl(ref)}  # not found after {moment.act}",
     )
 
 
