@@ -31,12 +31,12 @@ spec:
 """
 
 
-def _checked(folder: Path, **templates: str) -> Result:
+def _checked(folder: Path, namespace: str = "default", **templates: str) -> Result:
     (folder / "templates").mkdir(parents=True)
     (folder / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
     for name, text in templates.items():
         (folder / "templates" / f"{name}.yaml").write_text(text.format(name=name))
-    return check(CheckOptions(inputs=(str(folder),)))
+    return check(CheckOptions(inputs=(str(folder),), namespace=namespace))
 
 
 def _rehearsed(result: Result) -> list[tuple[str, str, int]]:
@@ -64,3 +64,14 @@ def test_a_hook_that_is_refused_and_repaired_is_waited_for(tmp_path: Path) -> No
     result = _checked(tmp_path, a=before, job=job, last=INVALID.replace("pre-install", "post-install"))
     assert [one.objects[0].name for one in result.findings if one.rule == "object-is-invalid"] == ["job", "last"]
     assert all(step.outcome != "hung" for one in result.continued for step in one.rehearsal.steps)
+
+
+def test_a_namespace_that_is_being_deleted_is_one_obstacle(tmp_path: Path) -> None:
+    """Helm creates objects of a kind side by side, and reports them by their names."""
+    hook = "annotations: {{helm.sh/hook: pre-install}}"
+    own = f"apiVersion: v1\nkind: Namespace\nmetadata: {{{{name: shop, {hook}}}}}"
+    plain = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}"
+    result = _checked(tmp_path, "shop", own=own, a=plain, b=plain, c=plain)
+    assert [one.rehearsal.repaired for one in result.continued][:1] == [("Namespace/shop",)]
+    said = result.played[0].rehearsal.steps[0].error.splitlines()
+    assert [line.partition("object ")[2].partition(" ")[0] for line in said] == ["shop/a", "shop/b", "shop/c"]

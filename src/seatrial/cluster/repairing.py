@@ -79,7 +79,10 @@ class Repairing:
         ref = named_ref(kind, request.body) if request.verb == "create" else ref_for(kind, request)
         ref = replace(ref, namespace=request.namespace) if kind.namespaced else ref
         if ref not in self._objects or request.verb not in WRITTEN:
-            return write(cluster, kind, request)
+            reply = write(cluster, kind, request)
+            if ref in self._objects and (kind.kind, request.verb) == ("Namespace", "delete"):
+                cluster.controllers.run_for((ref,))
+            return reply
         hooks, cluster.hooks = cluster.hooks, NO_HOOKS
         try:
             return write(cluster, kind, replace(request, unheard=True))

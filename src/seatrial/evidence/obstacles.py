@@ -78,16 +78,24 @@ def _shown_in(finding: Finding, seen: Sequence[Seen]) -> Rehearsal | None:
 
 
 def _repairs(failure: StepFailure, ended: StepResult) -> Repairs:
-    """A webhook, a kind or a namespace is repaired for all objects that it stops."""
+    """A webhook, a kind or a namespace is repaired for all objects that it stops.
+
+    A namespace that is being deleted is gone at once, so that it can be created again.
+    """
     refused = [event for event in failure.events if event.effect == "refused" and event.refusal is not None]
     webhooks = {name for event in refused for name in _webhook(event)}
     namespaces = {ref.name for event in refused for ref in event.missing if ref.kind == "Namespace"}
     faults = list(_faults(ended))
     kinds = {fault.kind for fault in faults if fault.of == "unserved" and fault.kind is not None}
-    others = {event.object for event in refused if any(_webhook(event)) or _lacks_namespace(event)}
+    going = {ref for event in refused for ref in _going_namespace(event)}
+    others = {
+        event.object
+        for event in refused
+        if any(_webhook(event)) or _lacks_namespace(event) or any(_going_namespace(event))
+    }
     unserved = {(kind.group, kind.kind) for kind in kinds}
     waiting = (ref for ref in failure.objects if (ref.group, ref.kind) not in unserved and not _is_carrier(ref))
-    stopped = {ref for ref in waiting if ref not in others}
+    stopped = going | {ref for ref in waiting if ref not in others}
     return repairs(stopped, webhooks, kinds, namespaces)
 
 
@@ -98,6 +106,13 @@ def _webhook(event: Event) -> Iterator[str]:
         yield call.webhook
     elif call is not None and call.converts is not None:
         yield f"{call.converts.kind}.{call.converts.group}"
+
+
+def _going_namespace(event: Event) -> Iterator[Ref]:
+    """The namespace of an object that cannot be created in it, because it is being deleted."""
+    blocks = event.refusal.terminating if event.refusal is not None else None
+    if blocks is not None and blocks.kind == "Namespace" and event.object.kind != "Namespace":
+        yield blocks
 
 
 def _lacks_namespace(event: Event) -> bool:

@@ -48,6 +48,7 @@ class OverHttp:
         self._silent = (0, 0)
         """How many requests there were when the client was last looked at, and how often there were no more."""
         self._passed_seconds = 0.0
+        self._idle_turns = 0
 
     def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
         return self._server.kubeconfig(namespace, path)
@@ -66,7 +67,7 @@ class OverHttp:
         quiet = self._server.quiet_seconds()
         if quiet < CALM_SECONDS:
             return None
-        certain = self._server.silent_seconds() > DOUBT_SECONDS
+        certain = self._is_certain()
         waited = self._server.waited_for()
         if not waited and turns > SILENT_TURNS:
             waited = stuck.vanished(self._cluster)
@@ -80,6 +81,14 @@ class OverHttp:
         if not passed:
             self._cluster.recorder.give_up()
         return Stuck(why, tuple(refs), lacking, passed)
+
+    def _is_certain(self) -> bool:
+        """Whether the client has long been silent, and was found idle often enough since."""
+        if self._server.silent_seconds() <= DOUBT_SECONDS or self._server.computes():
+            self._idle_turns = 0
+            return False
+        self._idle_turns += 1
+        return self._idle_turns > SILENT_TURNS
 
     def _wait_out(self, refs: list[Ref], patience_seconds: float) -> float:
         """Let deadlines pass until the client makes something of it; after how many seconds, 0 where it never does."""

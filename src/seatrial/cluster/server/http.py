@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,6 +32,7 @@ LOOP_ITERATIONS = 8
 FAREWELL_SECONDS = 1.0
 FAREWELL_TURNS = 100
 DOUBT_SECONDS = 3.0
+TASKS = Path("/proc/self/task")
 DISCOVERY = ("/api", "/apis")
 UNREAD_TOTAL_MAX = 256 * 1024 * 1024
 """Unread events of all clients, in bytes, before the watch with the most is closed."""
@@ -146,6 +148,14 @@ class ApiServer:
 
     def silent_seconds(self) -> float:
         return time.monotonic() - self._last_traffic[0]
+
+    def computes(self) -> bool:
+        """Whether another thread of this process could run now: the client inside it, or the server.
+
+        On a busy machine they may wait for a core for seconds, in which nothing is requested. Known on Linux only.
+        """
+        own = threading.get_native_id()
+        return any(_is_runnable(path) for path in TASKS.glob("[0-9]*/stat") if path.parent.name != str(own))
 
     def mark_activity(self, *, reads: bool = False) -> None:
         """Record that something was requested or sent now."""
@@ -265,6 +275,13 @@ class ApiServer:
 
 def _never(body: Body) -> bool:
     return False
+
+
+def _is_runnable(stat: Path) -> bool:
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] == "R"
+    except OSError:  # The thread has ended.
+        return False
 
 
 _loop: asyncio.AbstractEventLoop | None = None

@@ -21,6 +21,8 @@ NOT_READY = re.compile(r"resource (?P<ref>\S+) not ready\. status: (?P<status>\w
 HOOK_FAILED = re.compile(r"(?:\bhook|Hook [a-z-]+) (?P<file>\S+/templates/\S+?)(?::| failed: )")
 # From `Update` in pkg/kube/client.go: of Helm up to 3.21, and of Helm 4.0 and 4.1.
 NOT_IN_REVISION = re.compile(r'(?:no|original object) (?P<kind>\w+) with the name "(?P<name>[^"]+)" (?:not )?found')
+# From `Create` and `Update` in pkg/kube/client.go: one goroutine for each object of a kind, errors joined as they come.
+SIDE_BY_SIDE = re.compile(r"\n(?=server-side apply failed for object |failed to create resource: |failed to patch )")
 CURRENT_MANIFEST = "from current release manifest"
 HOOK_DELETION = "for deleting hook"
 SENTENCES: tuple[tuple[str, FaultOf], ...] = (
@@ -36,6 +38,14 @@ SENTENCES: tuple[tuple[str, FaultOf], ...] = (
 )
 """What Helm 4 or Helm 3 says, and what it means."""
 NOTHING_SEEN = Seen()
+
+
+def in_order(error: str) -> str:
+    """An error whose parts are about objects that Helm writes at once: by name, not by which was refused first."""
+    parts = SIDE_BY_SIDE.split(error)
+    if len(parts) < 2 or not all(SIDE_BY_SIDE.match(f"\n{part}") for part in parts):
+        return error
+    return "\n".join(sorted(parts))
 
 
 def failure_of(error: str, seen: Seen = NOTHING_SEEN) -> Failure:

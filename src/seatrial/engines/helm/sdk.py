@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from seatrial.engines import Api, Ended, Stalled, Stuck
 from seatrial.engines.act import HelmAct
 from seatrial.engines.engine import PlannedStep
+from seatrial.engines.helm.errors import in_order
 from seatrial.engines.helm.waiting import waited_for
 from seatrial.helm import hooks
 from seatrial.helm import sdk as helmsdk
@@ -221,4 +222,4 @@ class _Call:
         try:
             self._call()
         except helmsdk.HelmError as wrong:
-            self.error = str(wrong)
+            self.error = in_order(str(wrong))
