@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 import seatrial
 from seatrial.model.options import CheckOptions
-from seatrial.sources import disk
+from seatrial.sources import CHART, MANIFESTS, disk
 
 READ_BY_HELM = ("HELM_", "KUBE")
 READ_BY_GIT = ("GIT_CONFIG", "GIT_DIR")
-PROGRAMS = ("git", "helm", "kubectl", "kustomize")
+PROGRAMS = ("git", CHART.engine, MANIFESTS.engine, "kustomize")
 """Those on the PATH are mentioned in notes, or build kustomizations."""
 NOT_SOURCES = ("__pycache__",)
 

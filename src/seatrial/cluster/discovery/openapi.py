@@ -6,7 +6,7 @@ Helm and kubectl read from it whether the server validates fields; `kubectl expl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -91,8 +91,10 @@ class OpenAPI:
 
     def _hash(self, group: str, version: str) -> str:
         kinds = self._discovery.in_version(group, version)
-        content = (self._discovery.kube_version, self._with_schemas, kinds, [self._custom(kind) for kind in kinds])
-        return sha256(msgspec.json.encode(content)).hexdigest()[:32].upper()
+        customs = [self._custom(kind) for kind in kinds]
+        if any(custom is not None for custom in customs):
+            return _hash_of((self._discovery.kube_version, self._with_schemas, kinds, customs))
+        return _hash_of_builtins(self._discovery.kube_version, self._with_schemas, kinds)
 
     def _built(self, kinds: Iterable[ServedKind]) -> Body:
         return {
@@ -115,6 +117,16 @@ class OpenAPI:
             wanted.append(_OBJECT_META)
         found.update(_reachable(kube_version, wanted))
         return found
+
+
+@lru_cache(maxsize=1024)
+def _hash_of_builtins(kube_version: str, with_schemas: bool, kinds: tuple[ServedKind, ...]) -> str:
+    """The same in every cluster; Helm asks for all of them again and again."""
+    return _hash_of((kube_version, with_schemas, kinds, [None for _ in kinds]))
+
+
+def _hash_of(content: object) -> str:
+    return sha256(msgspec.json.encode(content)).hexdigest()[:32].upper()
 
 
 def _patches(kind: ServedKind) -> Iterator[tuple[str, Body]]:

@@ -63,6 +63,7 @@ class Discovery:
         self._by_kind: dict[tuple[str, str], list[ServedKind]] = {}
         self._down: set[tuple[str, str]] = set()
         self._documents: dict[tuple[str, bool], bytes] = {}
+        self._versions: dict[tuple[str, str], tuple[ServedKind, ...]] = {}
         self._unlisted: frozenset[str] = frozenset()
         self._api_versions: tuple[str, ...] = ()
         self.add(builtin_kinds(kube_version))
@@ -95,8 +96,9 @@ class Discovery:
 
     def in_version(self, group: str, version: str) -> tuple[ServedKind, ...]:
         """The kinds of one group-version, by plural."""
-        found = (kind for (g, v, _), kind in self._served.items() if g == group and v == version)
-        return tuple(sorted(found, key=lambda kind: kind.plural))
+        if not self._versions:
+            self._versions = _by_version(self._served.values())
+        return self._versions.get((group, version), ())
 
     def group_versions(self) -> Iterator[tuple[str, str]]:
         """Every (group, version) served, the core group first."""
@@ -193,7 +195,15 @@ class Discovery:
 
     def _clear_cache(self) -> None:
         self._documents.clear()
+        self._versions = {}
         self._api_versions = ()
+
+
+def _by_version(kinds: Iterable[ServedKind]) -> dict[tuple[str, str], tuple[ServedKind, ...]]:
+    found: dict[tuple[str, str], list[ServedKind]] = {}
+    for kind in kinds:
+        found.setdefault((kind.group, kind.version), []).append(kind)
+    return {key: tuple(sorted(some, key=lambda kind: kind.plural)) for key, some in found.items()}
 
 
 def _on_by_default(group: str, version: str, kind: str) -> bool:
