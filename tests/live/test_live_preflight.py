@@ -196,15 +196,15 @@ def test_objects_of_nobody_or_of_another_release(world: World, chart: str, body:
 
 def test_a_namespace_that_is_being_deleted(world: World, chart: str) -> None:
     world.given(READY)
-    namespace = {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": "old", "uid": "u", "deletionTimestamp": "t"},
-    }
+    meta = {"name": "old", "uid": "u", "deletionTimestamp": "t"}
+    remaining = {"status": "True", "message": "Some resources are remaining: pods. has 1"}
+    conditions = [{"status": "False", "message": "no"}, remaining]
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": meta, "status": {"conditions": conditions}}
     world.cluster.store.put(Ref("Namespace", "", "old"), namespace)
     assert [point.state for point in looked_at(world, chart).leftovers] == ["note"]
     found = looked_at(world, chart, "old")
-    assert ("fails", "Namespace/old", "is being deleted: ConfigMap/old/shop cannot be created in it") in said(found)
+    why = "is being deleted (Some resources are remaining: pods. has 1): ConfigMap/old/shop cannot be created in it"
+    assert ("fails", "Namespace/old", why) in said(found)
 
 
 def test_a_crd_with_a_stored_version_that_the_release_drops(world: World, chart: str) -> None:
@@ -273,7 +273,7 @@ Prerequisites:
            ServiceMonitor/default/shop is of this kind (monitoring.coreos.com/v1 must be served); \
 prometheus-operator installs it
 Permissions: the engine has all that it needs
-The cluster is not ready: 1 not known, 1 reads forbidden.
+The cluster is not ready: 1 not known, 1 not allowed to be read.
 Missing permissions:
   get secrets in namespace default
 These Roles grant them; bind them to your user or ServiceAccount:

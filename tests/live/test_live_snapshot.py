@@ -282,3 +282,23 @@ def test_a_snapshot_is_read_as_it_was_written(world: World, chart: str, tmp_path
     assert snapshots.is_snapshot(str(file))
     assert snapshots.read_snapshot(str(file)) == snapshot
     assert name_of(snapshot.objects[0]) == "default"
+
+
+def test_a_terminating_namespace_stays_in_the_way(world: World, chart: str) -> None:
+    world.given(LICENSE)
+    gone = {"name": "old", "uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": gone, "spec": {"finalizers": ["kubernetes"]}}
+    world.cluster.store.put(Ref("Namespace", "", "old"), {**namespace, "status": {"phase": "Terminating"}})
+    options = CheckOptions((chart,), namespace="old")
+    snapshot = take(world.client, lambda found: releases_of(plans(replace(options, snapshot=found))))
+    first = check(replace(options, snapshot=snapshot)).played[0].rehearsal.steps[0]
+    assert first.outcome == "failed"
+    assert "because it is being terminated" in first.error
+
+
+def test_a_trial_file_names_a_snapshot(world: World, chart: str, tmp_path: Path) -> None:
+    (tmp_path / "snapshot.json").write_text(snapshots.write(taken(world, chart)))
+    trial = tmp_path / "trial.yaml"
+    trial.write_text("assume: {objects: [snapshot.json]}\nsteps: [{install: ./shop}]\n")
+    result = check(CheckOptions((str(trial),)))
+    assert {finding.rule for finding in result.findings} == {"needed-object-missing"}

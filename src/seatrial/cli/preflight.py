@@ -90,11 +90,12 @@ def _verdict(found: Preflight) -> str:
     failing = sum(point.state == "fails" for point in points)
     unknown = sum(point.state == "unknown" for point in points)
     if found.is_ready and not found.unread:
-        return f"The cluster is ready: {len(found.prerequisites)} prerequisites found."
+        count = len(found.prerequisites)
+        return f"The cluster is ready: {count} prerequisite{'' if count == 1 else 's'} found."
     counted = (
         (failing, "in the way"),
         (unknown, "not known"),
-        (len(found.missing), "permissions missing"),
-        (len(found.unread), "reads forbidden"),
+        (len(found.missing), "missing permissions of the engine"),
+        (len(found.unread), "not allowed to be read"),
     )
     return f"The cluster is not ready: {', '.join(f'{count} {words}' for count, words in counted if count)}."

@@ -30,6 +30,8 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 REVISION = "deployment.kubernetes.io/revision"
 """Counted by the controller: a rehearsal starts without old ReplicaSets."""
 OF_NO_INTEREST = (LAST_APPLIED, REVISION, ANY_KEY)
+GENERATED = ("pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/")
+"""Annotations of volume controllers."""
 PRESENT = "cHJlc2VudA=="
 """In place of every value of a Secret."""
 FIELDS_MAX = 20
@@ -96,14 +98,20 @@ def _object(ref: Ref, rehearsed: Body | None, live: Body | None) -> Iterator[Dif
 def _comparable(body: Body) -> Body:
     """An object without what differs between any two clusters; of a Secret, its keys."""
     meta = {key: value for key, value in metadata(body).items() if key not in SERVER_FIELDS}
-    annotations = {key: value for key, value in annotations_of(body).items() if key not in OF_NO_INTEREST}
+    annotations = {key: value for key, value in annotations_of(body).items() if not _is_of_no_interest(key)}
     meta = (
         {**meta, "annotations": annotations} if annotations else {k: v for k, v in meta.items() if k != "annotations"}
     )
     rest = {key: value for key, value in body.items() if key not in ("metadata", "status")}
+    if body.get("kind") == "PersistentVolumeClaim":  # The name of its volume is generated.
+        rest["spec"] = {key: value for key, value in (body.get("spec") or {}).items() if key != "volumeName"}
     if is_secret(body):
         rest |= {field: dict.fromkeys(body[field], PRESENT) for field in FIELDS if isinstance(body.get(field), dict)}
     return {**rest, "metadata": meta}
+
+
+def _is_of_no_interest(annotation: str) -> bool:
+    return annotation in OF_NO_INTEREST or annotation.startswith(GENERATED)
 
 
 def _key(value: Any) -> str | None:

@@ -11,6 +11,7 @@ from seatrial.kinds.operators.table import plural_for
 from seatrial.kinds.webhooks import matching
 from seatrial.kinds.webhooks.matching import Hook, WriteTarget
 from seatrial.live.backends import called_by
+from seatrial.live.keeping import STILL_THERE
 from seatrial.live.point import Point
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import (
@@ -119,8 +120,8 @@ def _terminating(resources: list[Resource], snapshot: Snapshot) -> Iterator[Poin
     for ref, body in snapshot.refs.items():
         if not metadata(body).get("deletionTimestamp"):
             continue
-        user, held = first.get(ref), ", ".join(listed(metadata(body), "finalizers"))
-        why = "is being deleted" + (f"; finalizers: {held}" if held else "")
+        user, held = first.get(ref), _held_by(body)
+        why = "is being deleted" + (f" ({held})" if held else "")
         command = f"kubectl get {ref.kind.lower()} {ref.name} -o yaml" + (
             f" -n {ref.namespace}" if ref.namespace else ""
         )
@@ -132,6 +133,13 @@ def _terminating(resources: list[Resource], snapshot: Snapshot) -> Iterator[Poin
             yield Point(
                 "fails", str(ref), f"{why}: {user.ref} cannot be created in it", place_of(user.place()), command
             )
+
+
+def _held_by(body: Body) -> str:
+    """Why it is still there: what the namespace controller says, or the finalizers."""
+    said = [str(one.get("message")) for one in listed(body, "status", "conditions") if one.get("status") == "True"]
+    held = [str(one) for one in listed(metadata(body), "finalizers") if one != STILL_THERE]
+    return "; ".join((*said, *([f"finalizers: {', '.join(held)}"] if held else ())))
 
 
 def _stored_versions(releases: list[Release], snapshot: Snapshot) -> Iterator[Point]:

@@ -39,6 +39,7 @@ from seatrial.plan.prerequisites.combined import (
 from seatrial.plan.prerequisites.declared import is_described
 from seatrial.plan.prerequisites.found import (
     STORAGE_CLASSES,
+    declared_snapshot,
     named,
     other_kinds,
     split_found,
@@ -239,7 +240,7 @@ def _left_out(case: str, why: NotRendered, opened: Opened) -> str:
 def _setting(
     trial: Trial, engine: EngineId, case: str, opened: Opened, options: CheckOptions, history: History | None
 ) -> Setting:
-    snapshot = options.snapshot
+    assume, snapshot = declared_snapshot(trial.assume, opened, options.snapshot)
     kube_version = minor_of(
         options.kube_version or trial.assume.kubernetes or (snapshot.kubernetes if snapshot else "")
     )
@@ -250,7 +251,7 @@ def _setting(
     absent = absent_names((*trial.assume.absent, *options.absent))
     more = (*options.api_versions, *(other_kinds(snapshot) if snapshot else ()))
     said = declared_objects(
-        trial.assume,
+        assume,
         opened,
         namespace,
         served,

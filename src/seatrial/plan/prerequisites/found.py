@@ -15,6 +15,8 @@ from seatrial.model.options import CheckOptions
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, Ref, ref_of
 from seatrial.model.snapshot import Snapshot
+from seatrial.model.trial import Assumptions
+from seatrial.sources.opened import Opened
 from seatrial.sources.snapshots import is_snapshot, read_snapshot
 
 STORAGE_CLASSES = "StorageClass.storage.k8s.io"
@@ -23,12 +25,25 @@ STORAGE_CLASSES = "StorageClass.storage.k8s.io"
 def with_snapshot(options: CheckOptions) -> CheckOptions:
     """The options with the snapshot that `--assume` names, if it names one."""
     files = [path for path in options.assume if is_snapshot(path)]
-    if not files:
-        return options
-    if len(files) > 1 or options.snapshot is not None:
-        raise CannotContinue(f"--assume {files[-1]}: only one snapshot of a cluster can be assumed")
     others = tuple(path for path in options.assume if path not in files)
-    return replace(options, assume=others, snapshot=read_snapshot(files[0]))
+    return replace(options, assume=others, snapshot=_only(options.snapshot, files)) if files else options
+
+
+def declared_snapshot(
+    assume: Assumptions, opened: Opened, given: Snapshot | None
+) -> tuple[Assumptions, Snapshot | None]:
+    """The assumptions of a trial file without the snapshot among its objects, and that snapshot or the given one."""
+    files = [path for path in assume.objects if is_snapshot(opened.path(path))]
+    if not files:
+        return assume, given
+    others = tuple(path for path in assume.objects if path not in files)
+    return replace(assume, objects=others), _only(given, [opened.path(path) for path in files])
+
+
+def _only(given: Snapshot | None, files: list[str]) -> Snapshot:
+    if len(files) > 1 or given is not None:
+        raise CannotContinue(f"assume {files[-1]}: only one snapshot of a cluster can be assumed")
+    return read_snapshot(files[0])
 
 
 def other_kinds(snapshot: Snapshot) -> Iterator[str]:
