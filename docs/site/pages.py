@@ -19,7 +19,7 @@ CONTENTS = {
     "": ("how-it-works", "certainty", "assumptions", "rules/index"),
     "Engines": ("helm-3-and-4", "argocd", "argocd-beliefs", "flux", "pulumi", "kubectl"),
     "Use": (
-        *("ci", "configuration", "fixes", "generate", "explain", "trial-files", "interrupted"),
+        *("ci", "configuration", "fixes", "generate", "explain", "trials", "interrupted"),
         *("scripts", "stored-rehearsals"),
     ),
     "About": ("fidelity", "security", "trophies", "adr/README"),

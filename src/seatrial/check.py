@@ -42,6 +42,7 @@ from seatrial.model.repair import Repairs
 from seatrial.model.resource import Place
 from seatrial.model.result import Difference, EngineAgreement, Played, Result
 from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
+from seatrial.model.trial import Expected
 from seatrial.phrases.alike import one_for_each_line
 from seatrial.plan.plan import Plan
 from seatrial.plan.plans import plans, simulated_plans
@@ -398,13 +399,14 @@ class One(Struct, frozen=True):
 
     rehearsal: Rehearsal
     case: Case
+    expected: Expected = Expected()
 
 
 def run(options: CheckOptions, schedule: Schedule, *, seed: int = 0, mix: Mix | None = None) -> One:
     """Rehearse the first case of the input once."""
     plan = next(plans(options))
     rehearsal = rehearse(plan, schedule, seed=seed, mix=mix)
-    return One(mask_of([(rehearsal, plan.case)]).whole(rehearsal), plan.case)
+    return One(mask_of([(rehearsal, plan.case)]).whole(rehearsal), plan.case, plan.expected)
 
 
 def run_both(options: CheckOptions, schedule: Schedule, **pace: Any) -> tuple[One, EngineAgreement]:

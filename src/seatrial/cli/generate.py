@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -22,6 +23,10 @@ from seatrial.cli.flags import (
 )
 from seatrial.cli.help import Help
 from seatrial.model.errors import CannotContinue
+
+if TYPE_CHECKING:
+    from seatrial.model.options import CheckOptions
+    from seatrial.plan.plan import Plan
 
 GENERATE = App(
     name="generate",
@@ -250,3 +255,59 @@ def note(
     counted = f"{len(found)} statements understood: {len(found) - len(wrong)} so, {len(wrong)} not so"
     terminal.write("".join(f"{harmless(line)}\n" for line in (*dict.fromkeys(lines), counted)))
     return 1 if wrong else 0 if found else 3
+
+
+@GENERATE.command
+def trial(*inputs: Inputs, release: ReleaseFlags = NO_FLAGS) -> int:
+    """Write the trial of these flags as a file, to change and extend it.
+
+    Save it in the folder in which you ran this: its paths are relative to the file. docs/trials.md lists everything
+    that a trial file can say.
+
+    Exit codes: 0 written, 2 the input could not be read or a flag has no place in a trial file, 3 nothing in it.
+    """
+    from seatrial.cli import terminal
+    from seatrial.generate.trial import trial as trial_file
+    from seatrial.plan.plans import plans
+
+    asked = options("generate trial", inputs, release)
+    terminal.write(trial_file(_one_plan(asked, plans), asked))
+    return 0
+
+
+@GENERATE.command
+def test(*inputs: Inputs, release: ReleaseFlags = NO_FLAGS, display: OutputFlags = DEFAULT_OUTPUT) -> int:
+    """Write a trial file with what is so now, so that a fixed fault does not come back.
+
+    It expects the outcome of each step, the objects that exist after it, that nothing is deleted that is not deleted
+    today, and no findings but those of today. `seatrial run` runs it.
+
+    Exit codes: 0 written, 2 the input could not be read or a flag has no place in a trial file, 3 nothing in it.
+    """
+    from seatrial.cli import terminal
+
+    asked = options("generate test", inputs, release)
+    with terminal.progress_line(display) as progress:
+        from seatrial.check import check
+        from seatrial.check import run as rehearse_once
+        from seatrial.generate.trial import test as test_file
+        from seatrial.plan.plans import plans
+
+        plan = _one_plan(asked, plans)
+        progress(f"rehearse {' '.join(inputs)}")
+        text = test_file(plan, asked, rehearse_once(asked, "ordinary").rehearsal, check(asked, progress).findings)
+    terminal.write(text)
+    return 0
+
+
+def _one_plan(asked: CheckOptions, plans: Callable[[CheckOptions], Iterator[Plan]]) -> Plan:
+    """The first case of one input that is no trial file itself."""
+    from seatrial.generate.trial import refuse_what_has_no_place
+    from seatrial.sources import TRIAL, kind_of
+
+    if len(asked.inputs) > 1 or asked.matrix or asked.consumers or kind_of(asked.inputs[0]) == TRIAL:
+        raise CannotContinue(
+            "a trial file is written for one chart, program or folder, without --matrix and --consumers"
+        )
+    refuse_what_has_no_place(asked)
+    return next(plans(asked))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from seatrial.cli.flags import (
     DEFAULT_OUTPUT,
@@ -17,6 +18,11 @@ from seatrial.cli.flags import (
 )
 from seatrial.model.mix import Pacing, parse
 from seatrial.model.timeline import SCHEDULES, Schedule
+from seatrial.report.page import harmless
+
+if TYPE_CHECKING:
+    from seatrial.check import One
+    from seatrial.model.options import CheckOptions
 
 SEEDED: Schedule = "seeded"
 
@@ -33,7 +39,10 @@ def run(
 
     The timeline shows every request of the engine and every controller action that it causes.
 
-    Exit codes: 0 every step is ok, 1 a step failed or hung, 2 the trial could not be run, 3 nothing to run.
+    A trial file can say what must be so (`expect`): what is not is listed at the end.
+
+    Exit codes: 0 every step is ok, or as the trial file expects, 1 it is not, 2 the trial could not be run, 3 nothing
+    to run.
 
     Parameters
     ----------
@@ -67,8 +76,23 @@ def run(
         else:
             one = rehearse_once(asked, pacing.schedule, seed=seed, mix=pacing.mix)
             text = timeline.render(one.rehearsal, terminal.page(display))
+        unmet = _unmet(one, asked, progress)
     terminal.write(text)
-    return 0 if all(step.outcome == "ok" for step in one.rehearsal.steps) else 1
+    if output == "full" and not one.expected.is_empty:
+        terminal.write("".join(f"not as expected: {harmless(words)}\n" for words in unmet) or "as expected\n")
+    return 1 if unmet else 0
+
+
+def _unmet(one: One, asked: CheckOptions, progress: Callable[[str], None]) -> list[str]:
+    """What is not as the trial file says; every step must be ok where it says nothing."""
+    from seatrial.evidence.expectations import unmet, unwanted
+
+    found = list(unmet(one.rehearsal, one.expected))
+    if one.expected.trial.no_findings:
+        from seatrial.check import check
+
+        found += unwanted(check(asked, progress).findings, one.expected.trial)
+    return found
 
 
 def _pacing(schedule: str, seed: int) -> Pacing:

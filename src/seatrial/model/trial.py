@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -80,6 +80,39 @@ class Assumptions(Struct, frozen=True, forbid_unknown_fields=True):
     storage_classes: tuple[StorageClass, ...] = msgspec.field(default=(), name="storageClasses")
 
 
+class StepExpectation(Struct, frozen=True, forbid_unknown_fields=True):
+    """What must be so when a step has ended and the cluster has settled."""
+
+    outcome: Literal["ok", "failed", "hung", ""] = ""
+    """How the step ends; empty is ok."""
+    exists: tuple[str, ...] = ()
+    """Objects that are there: `Kind/namespace/name` or `Kind/name`."""
+    absent: tuple[str, ...] = ()
+    """Objects that are not."""
+
+
+class Expectations(Struct, frozen=True, forbid_unknown_fields=True):
+    """What must be so for the whole trial."""
+
+    never_deleted: tuple[str, ...] = msgspec.field(default=(), name="neverDeleted")
+    """Objects that no step deletes, except those that remove their release."""
+    no_findings: tuple[str, ...] = msgspec.field(default=(), name="noFindings")
+    """Rules that must report nothing: names, codes, or beginnings of codes such as ST2."""
+    allow_findings: tuple[str, ...] = msgspec.field(default=(), name="allowFindings")
+    """Rules that may report something although `noFindings` covers them."""
+
+
+class Expected(Struct, frozen=True):
+    """Everything that a trial file says must be so, with what it says of each step."""
+
+    steps: tuple[StepExpectation, ...] = ()
+    trial: Expectations = Expectations()
+
+    @property
+    def is_empty(self) -> bool:
+        return self.trial == Expectations() and all(one == StepExpectation() for one in self.steps)
+
+
 class Step(Struct, frozen=True):
     """One action of one engine."""
 
@@ -105,6 +138,7 @@ class Step(Struct, frozen=True):
     """For `rebuild`: rehearsed on an empty cluster."""
     fresh: bool = False
     """Whether the cluster is empty when this step begins: the first of a rebuild."""
+    expect: StepExpectation = StepExpectation()
 
 
 class Trial(Struct, frozen=True):
@@ -113,9 +147,10 @@ class Trial(Struct, frozen=True):
     namespace: str = "default"
     release: str = ""
     assume: Assumptions = Assumptions()
+    expect: Expectations = Expectations()
 
 
-class _Beside(Struct, frozen=True, forbid_unknown_fields=True):
+class StepOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """The optional keys of a step."""
 
     values: tuple[str, ...] = ()
@@ -127,9 +162,10 @@ class _Beside(Struct, frozen=True, forbid_unknown_fields=True):
     repos: dict[str, str] = {}
     kill: bool | int | str = False
     needs: tuple[str, ...] = ()
+    expect: StepExpectation = StepExpectation()
 
 
-class _Written(Struct, frozen=True, forbid_unknown_fields=True):
+class TrialFile(Struct, frozen=True, forbid_unknown_fields=True):
     """A trial file as written."""
 
     steps: list[Any]
@@ -137,6 +173,7 @@ class _Written(Struct, frozen=True, forbid_unknown_fields=True):
     namespace: str = "default"
     release: str = ""
     assume: Body = {}
+    expect: Expectations = Expectations()
 
 
 ActionsOf = Callable[[str], tuple[Action, ...]]
@@ -145,7 +182,7 @@ ActionsOf = Callable[[str], tuple[Action, ...]]
 
 def parse(data: Any, actions_of: ActionsOf, *, place: str) -> Trial:
     """Parse the content of a trial file; `place` names it in errors."""
-    written = _converted(data, _Written, place)
+    written = _converted(data, TrialFile, place)
     named = (written.engine,) if isinstance(written.engine, str) else tuple(written.engine)
     engines = tuple(map(engine_id, named))
     try:
@@ -158,9 +195,8 @@ def parse(data: Any, actions_of: ActionsOf, *, place: str) -> Trial:
         known.setdefault(name, "source")
     steps = tuple(_step(entry, known, f"{place}: steps[{index}]") for index, entry in enumerate(written.steps))
     assume = {**written.assume, "operators": list(_operators(written.assume.get("operators"), place))}
-    return Trial(
-        engines, steps, written.namespace, written.release, _converted(assume, Assumptions, f"{place}: assume")
-    )
+    known_state = _converted(assume, Assumptions, f"{place}: assume")
+    return Trial(engines, steps, written.namespace, written.release, known_state, written.expect)
 
 
 def _step(written: Any, known: Mapping[str, Takes], place: str) -> Step:
@@ -170,7 +206,7 @@ def _step(written: Any, known: Mapping[str, Takes], place: str) -> Step:
     if len(acts) != 1:
         raise CannotContinue(f"{place}: a step names one act; known are {', '.join(known)}")
     action, what = acts[0], entry[acts[0]]
-    beside = _converted({k: v for k, v in entry.items() if k != action}, _Beside, place)
+    beside = _converted({k: v for k, v in entry.items() if k != action}, StepOptions, place)
     fields = {**msgspec.structs.asdict(beside), "kill": FIRST_OBJECT if beside.kill is True else str(beside.kill or "")}
     if action == "rebuild":
         if not isinstance(what, list) or not what:

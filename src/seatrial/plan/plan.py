@@ -11,6 +11,7 @@ from seatrial.model.engine import EngineId
 from seatrial.model.release import Case, Release
 from seatrial.model.repair import NO_REPAIRS, Repairs
 from seatrial.model.resource import Body
+from seatrial.model.trial import Expectations, Expected
 
 
 class Plan(Struct, frozen=True):
@@ -32,5 +33,11 @@ class Plan(Struct, frozen=True):
     """Whether Helm had the server merge what it has put there."""
     revisions: tuple[tuple[int, Release], ...] = ()
     """The recorded revisions of the deployed release."""
+    expects: Expectations = Expectations()
+    """What the trial file says must be so."""
     repairs: Repairs = NO_REPAIRS
     """Obstacles that are assumed to be repaired."""
+
+    @property
+    def expected(self) -> Expected:
+        return Expected(tuple(planned.step.expect for planned in self.steps), self.expects)

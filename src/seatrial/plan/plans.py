@@ -340,6 +340,7 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         engine=setting.engine,
         steps=steps,
         case=case,
+        expects=trial.expect,
         kube_version=setting.kube_version,
         assumed=(*given_objects, *(body for body, _ in taken)),
         found=tuple(with_values(found, [step.release for step in steps if step.release])),
