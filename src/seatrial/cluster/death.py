@@ -60,7 +60,8 @@ def _is_write(request: Request) -> bool:
 
 
 def written_ref(kind: ServedKind, request: Request) -> Ref:
-    name = request.name or name_of(request.body)
+    """The object that a request is about. Its body is not checked yet: it may be a list, or nothing."""
+    name = request.name or (name_of(request.body) if isinstance(request.body, dict) else "")
     return Ref(kind.kind, request.namespace if kind.namespaced else "", name, kind.group)
 
 
