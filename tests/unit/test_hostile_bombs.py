@@ -72,6 +72,11 @@ def test_a_nested_archive_ends_with_a_sentence(tmp_path: Path) -> None:
         ("apiVersion: v1\nkind: List\nitems: 5\n", 2, "not a Kubernetes object"),
         ("apiVersion: v1\nkind: List\nitems: {a: b}\n", 2, "not a Kubernetes object"),
         (config_map("a" * 100_000), 1, ""),
+        (
+            "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: a}\nspec: {replicas: 1000000}\n",
+            2,
+            "ReplicaSet/default/a: wants 1000000 pods; a rehearsal has at most 2000",
+        ),
     ],
 )
 def test_odd_values_are_no_bugs(text: str, code: int, words: str, tmp_path: Path) -> None:

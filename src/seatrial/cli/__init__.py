@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _restart_with(HELM_ENVIRONMENT)
     try:
         _refuse_few_descriptors()
-        with _sigterm_as_interrupt():
+        with _ended_as_interrupted():
             return _run(given)
     except CannotContinue as why:
         return _ended(str(why), FAILED)
@@ -93,16 +93,19 @@ def _refuse_few_descriptors() -> None:
 
 
 @contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C, so that temporary files and child processes are cleaned up."""
+def _ended_as_interrupted() -> Iterator[None]:
+    """Handle SIGTERM and a closed terminal like Ctrl-C, so that temporary files and child processes are cleaned up."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]  # nohup
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _run(arguments: list[str]) -> int:

@@ -25,6 +25,7 @@ from seatrial.model.result import Prerequisite
 from seatrial.model.trial import Step, Trial
 from seatrial.plan.cases import SAME_AGAIN, cases_of
 from seatrial.plan.chosen_steps import chosen
+from seatrial.plan.crowds import refuse_crowds
 from seatrial.plan.health_checks import tried_health_checks
 from seatrial.plan.matrix import Cell, cells, differences, transitions
 from seatrial.plan.plan import Plan
@@ -87,11 +88,12 @@ def plans(options: CheckOptions) -> Iterator[Plan]:
                 flag = "--matrix" if options.matrix else "--consumers"
                 raise CannotContinue(f"{flag} does not work with the trial file {path}: its releases are in the file")
             base = str(PurePath(path).parent)
-            yield from _of_trial(sources.read_trial(path, lambda name: load(name).actions), Opened(base, base), options)
+            trial = sources.read_trial(path, lambda name: load(name).actions)
+            yield from refuse_crowds(_of_trial(trial, Opened(base, base), options))
         elif options.consumers:
-            yield from _of_library(path, options)
+            yield from refuse_crowds(_of_library(path, options))
         else:
-            yield from _of_input(path, kind, options)
+            yield from refuse_crowds(_of_input(path, kind, options))
 
 
 def simulated_plans(options: CheckOptions, real: Sequence[Plan]) -> Iterator[Plan]:
