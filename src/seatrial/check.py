@@ -155,7 +155,7 @@ def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked
         continued.extend(rehearsed)
         found.extend(more)
     first = _first_cases(trials)
-    broken = tuple(interrupt(first, progress)) if options.interrupted else ()
+    broken = tuple(interrupt(first, progress, dies=options.interrupted, tries=options.explore))
     found.extend(aftermaths(broken, first, _identified))
     new = partial(_only_new, known=found)
     tried = [explore(*one, options.explore, new, progress) for one in first if options.explore]

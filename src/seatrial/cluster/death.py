@@ -1,4 +1,7 @@
-"""A client whose process dies on the way: from one write on, nothing of it reaches the API server."""
+"""A client whose process dies on the way: from one write on, nothing of it reaches the API server.
+
+Or a request of it fails once: `500@3` is not done, `504@3` is done and its answer is lost.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,10 @@ from seatrial.model.resource import Ref, name_of
 FIRST = "*"
 """Dies before its first write, except for Helm's own records."""
 WRITES = ("create", "update", "patch", "delete")
+NOT_DONE, ANSWER_LOST = "500", "504"
+FLAPS = "Internal error occurred: failed calling webhook: context deadline exceeded"
+"""Of a webhook that does not answer once. Helm itself repeats a request after `etcdserver: leader changed`."""
+TIMED_OUT = "Timeout: request did not complete within requested timeout - context deadline exceeded"
 
 
 class Killed(Exception):
@@ -23,9 +30,15 @@ class Death:
     def __init__(self, actors: tuple[str, ...] = (), when: str = "") -> None:
         """`when` is the object that it does not write any more, or the number of its last write."""
         self._actors, self._when = actors, when
-        self._left = int(when) if when.isdigit() else 0
+        answer, _, write = when.partition("@") if "@" in when else ("", "", when)
+        self._answer, self._left = answer, int(write) if write.isdigit() else 0
         self.at: Ref | None = None
         """The object of the write that it died before, or after."""
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether only one request fails, and the client goes on."""
+        return bool(self._answer)
 
     @property
     def counts(self) -> bool:
@@ -36,6 +49,9 @@ class Death:
         """Raise `Refused` for a request of a dead client. It is not recorded: nothing heard it."""
         if not self._when or request.actor not in self._actors:
             return
+        if self._answer == NOT_DONE and self._left == 1 and _is_write(request):
+            self._left = 0
+            raise Refused(500, "InternalError", FLAPS)
         if self.at is None and not self.counts and _is_write(request):
             ref = written_ref(kind, request)
             if str(ref) == self._when or (self._when == FIRST and not _is_record(request)):
@@ -45,8 +61,10 @@ class Death:
 
     def wrote(self, kind: ServedKind, request: Request) -> None:
         """Count a write that the API server accepted."""
-        if self.counts and self.at is None and request.actor in self._actors and _is_write(request):
+        if self._left and self.at is None and request.actor in self._actors and _is_write(request):
             self._left -= 1
+            if not self._left and self._answer:
+                raise Refused(504, "Timeout", TIMED_OUT)
             if not self._left:
                 self.at = written_ref(kind, request)
 

@@ -1,4 +1,4 @@
-"""Steps of trials, killed after each of their writes, and what the rules find in that."""
+"""Steps of trials that die after their writes, or of which one request fails, and what the rules find in that."""
 
 from __future__ import annotations
 
@@ -13,16 +13,30 @@ from seatrial.play.heard import Heard
 from seatrial.play.interrupted import interrupted
 from seatrial.rules import all_interruption_rules
 
+ANSWERS = ("500", "504")
+"""Of the API server: it is not done (a webhook that flaps), it is done and the answer is lost (a timeout).
 
-def interrupt(plans: Iterable[tuple[Plan, Heard]], progress: Callable[[str], None]) -> Iterator[Interrupted]:
+429 is not among them: clients of Go repeat the request by themselves.
+"""
+STEPS = 2
+"""Steps of a usual trial that replace what is there, among which the tries are shared."""
+
+
+def interrupt(
+    plans: Iterable[tuple[Plan, Heard]], progress: Callable[[str], None], *, dies: bool, tries: int
+) -> Iterator[Interrupted]:
+    """`dies`: steps die. `tries`: about as many requests fail."""
     for plan, heard in plans:
-        yield from interrupted(plan, heard, progress)
+        if dies:
+            yield from interrupted(plan, heard, progress)
+        for answer in ANSWERS if tries else ():
+            yield from interrupted(plan, heard, progress, answer, max(1, tries // (len(ANSWERS) * STEPS)))
 
 
 def aftermaths(
     found: Iterable[Interrupted], plans: Sequence[tuple[Plan, Heard]], identified: Callable[[Finding, Case], Finding]
 ) -> Iterator[Finding]:
     cases = {(plan.engine, plan.case.name): plan.case for plan, _ in plans}
-    for key, steps in groupby(found, lambda one: (one.engine, one.case)):
-        case, of = cases[key], list(steps)
+    for key, steps in groupby(found, lambda one: (one.engine, one.case, one.answer)):
+        case, of = cases[key[:2]], list(steps)
         yield from (identified(one, case) for rule in all_interruption_rules() for one in rule.check(of, case))

@@ -60,6 +60,8 @@ class Interrupted(Struct, frozen=True):
     """After how many of them it can die. After the last one it has ended, unless it still has to remember that."""
     moments: tuple[Interruption, ...]
     """Those that were tried, in order."""
+    answer: str = ""
+    """What the API server answers once, if the step does not die: 500 (not done), 504 (done, the answer is lost)."""
 
     @property
     def untried(self) -> int:

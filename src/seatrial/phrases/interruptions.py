@@ -24,7 +24,7 @@ def interruption_finding(
     objects: Iterable[Ref],
 ) -> Finding:
     """A finding about some moments of a step. It is likely if there is no way out of one; whether it dies is chance."""
-    certain = damage != "nuisance" and not all(moment.way_out for moment in moments)
+    certain = damage != "nuisance" and not one.answer and not all(moment.way_out for moment in moments)
     certainty: Certainty = "likely" if certain else "may"
     refs = tuple(dict.fromkeys(objects))
     return Finding(
@@ -39,9 +39,14 @@ def interruption_finding(
         details=tuple(filter(None, (*details, safe_moments(one)))),
         pointers=tuple(_pointers(refs, case)),
         step=one.step,
-        cause=f"{one.action} {one.step}",
+        cause=f"{one.action} {one.step} {one.answer}".rstrip(),
         removes=one.role == "remove",
     )
+
+
+def happens(one: Interrupted) -> str:
+    """`dies`, or which answer it gets."""
+    return {"": "dies", "500": "gets a 500 for a write", "504": "gets a timeout for a write"}[one.answer]
 
 
 def place_in(one: Interrupted, moment: Interruption) -> str:
@@ -63,7 +68,8 @@ def safe_moments(one: Interrupted) -> str:
     safe, tried = len(one.having("safe")), len(one.moments)
     left = f"; {one.untried} more were not tried" if one.untried else ""
     verb = "is" if safe == 1 else "are"
-    return f"{safe} of {tried} moments at which {one.act} can die {verb} safe{left}."
+    what = f"moments at which {one.act} can die" if not one.answer else f"writes of {one.act} that can fail"
+    return f"{safe} of {tried} {what} {verb} safe{left}."
 
 
 def _pointers(refs: Iterable[Ref], case: Case) -> Iterator[Pointer]:

@@ -46,12 +46,20 @@ TURNING_POINTS = frozenset(
 Steps = tuple[PlannedStep[Any], ...]
 
 
-def interrupted(plan: Plan, heard: Heard, progress: Callable[[str], None]) -> Iterator[Interrupted]:
-    """Every step that deploys the newest source, the rollback and the removal, if they work undisturbed."""
+def interrupted(
+    plan: Plan, heard: Heard, progress: Callable[[str], None], answer: str = "", moments_max: int = MOMENTS_MAX
+) -> Iterator[Interrupted]:
+    """Every step that deploys the newest source, the rollback and the removal, if they work undisturbed.
+
+    With an `answer` no step dies, and one of its writes is answered so; only of steps that replace what is there. If a
+    first install fails, for whatever reason, its release must be removed before the next one.
+    """
     recorded = heard.first()
     for index, before in _chosen(plan):
         progress(f"interrupt {plan.steps[index].step.action} of {plan.case.name or 'the release'}")
-        died = _Step(plan, before, plan.steps[index], index)
+        died = _Step(plan, before, plan.steps[index], index, answer, moments_max)
+        if answer and (not before or died.role not in ("replace", "back")):
+            continue
         usual = died.rehearse((died.step, *died.back), recorded if before == plan.steps[:index] else Heard())
         if any(step.outcome != "ok" for step in usual.steps[: died.at + 1]):
             continue
@@ -82,6 +90,8 @@ class _Step(Struct, frozen=True):
     before: Steps
     step: PlannedStep[Any]
     index: int
+    answer: str = ""
+    moments_max: int = MOMENTS_MAX
 
     @property
     def at(self) -> int:
@@ -117,13 +127,15 @@ class _Step(Struct, frozen=True):
         return rehearse(replace(self.plan, steps=every, case=case), ORDINARY, heard=heard)
 
     def killed(self, write: int) -> PlannedStep[Any]:
-        return replace(self.step, step=replace(self.step.step, kill=str(write)))
+        when = f"{self.answer}@{write}" if self.answer else str(write)
+        return replace(self.step, step=replace(self.step.step, kill=when))
 
 
 def _tried(died: _Step, usual: Rehearsal) -> Interrupted | None:
     actors, ended = usual.actors, usual.steps[died.at]
     writes = [event for event in usual.of_step(died.at) if _is_write(event, actors)]
-    moments = writes if load(died.step.by).keeps_state else writes[:-1]  # After its last write it has ended.
+    # After its last write it has ended, unless it gets an answer, or still has to remember that.
+    moments = writes if died.answer or load(died.step.by).keeps_state else writes[:-1]
     if not moments:
         return None
     recorded = Heard()
@@ -133,7 +145,7 @@ def _tried(died: _Step, usual: Rehearsal) -> Interrupted | None:
         return _aftermath(died, usual, writes[write - 1], write, recorded)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="interrupted") as pool:
-        found = tuple(pool.map(tried, _moments(moments)))
+        found = tuple(pool.map(tried, _moments(moments, died.moments_max)))
     return Interrupted(
         engine=usual.engine,
         label=usual.label,
@@ -147,6 +159,7 @@ def _tried(died: _Step, usual: Rehearsal) -> Interrupted | None:
         writes=len(writes),
         possible=len(moments),
         moments=found,
+        answer=died.answer,
     )
 
 
@@ -155,15 +168,15 @@ def _is_write(event: Event, actors: Sequence[str]) -> bool:
     return wrote and event.actor in actors and event.verb in WRITES and event.cause is None
 
 
-def _moments(writes: Sequence[Event]) -> list[int]:
+def _moments(writes: Sequence[Event], most: int) -> list[int]:
     """The writes after which the step is killed: all, or the turning points and some between them."""
     every = list(range(1, len(writes) + 1))
-    if len(every) <= MOMENTS_MAX:
+    if len(every) <= most:
         return every
     turns = [k for k in every if k in (1, len(writes)) or _turns(writes[k - 1]) or _turns(writes[k])]
-    kept = set(turns[:: -(-len(turns) // MOMENTS_MAX)])
+    kept = set(turns[:: -(-len(turns) // most)])
     others = [k for k in every if k not in kept]
-    free = MOMENTS_MAX - len(kept)
+    free = most - len(kept)
     return sorted(kept | set(others[:: -(-len(others) // free)] if free else ()))
 
 
@@ -182,7 +195,8 @@ def _aftermath(died: _Step, usual: Rehearsal, event: Event, write: int, recorded
     if again.outcome == "ok":
         return _compared(moment, died, usual, rehearsal)
     moment = replace(moment, aftermath=_refused(again), error=again.error, act=again.act)
-    if died.role == "remove" and not ways and _differences(usual, died.at, rehearsal, died.at + 1) == ((), ()):
+    is_gone = not ways or any(fault.of == "no-release" for fault in again.failure.faults)
+    if died.role == "remove" and is_gone and _differences(usual, died.at, rehearsal, died.at + 1) == ((), ()):
         return replace(moment, aftermath="safe")  # It fails because what it deletes is gone.
     for way in ways if moment.aftermath == "locked" else [*ways, died.repetition]:
         if way not in ways[:1]:

@@ -251,10 +251,13 @@ def _killed(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:
     cluster.death = death = Death((*engine.actors, USER), when)
     if not death.counts:
         stage.replays.stop()
+    ended = Ended("ok")
     with suppress(Killed):
-        _run(stage, index, planned)
+        ended = _run(stage, index, planned)
     stage.replays.stop()
     cluster.death = Death()
+    if death.is_fault:
+        return ended
     if death.at is None:
         why = f"the step does not write {'so often' if death.counts else 'this object'}"
         raise CannotContinue(f"step {planned.step.action}: kill: {when}: {why}")

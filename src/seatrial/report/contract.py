@@ -313,6 +313,10 @@ class JsonInterrupted(Struct, frozen=True):
     safe: int
     untried: Annotated[int, Meta(description="Moments that were not tried, because there are too many.")]
     moments: list[JsonInterruption]
+    answer: Annotated[
+        str,
+        Meta(description="With --explore: what one write is answered, 500 (not done) or 504 (done)."),
+    ]
 
 
 class JsonExplored(Struct, frozen=True):

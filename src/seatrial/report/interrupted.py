@@ -10,6 +10,8 @@ from seatrial.report.page import Line, Page, Piece, line, sentences
 from seatrial.report.wording import counted, listed
 
 HEADING = "Killed after each write, then repeated (-v lists the moments):"
+FAILS = "One write failed, then repeated (-v lists the writes):"
+ANSWERS = {"500": " with a 500 (not done)", "504": " with a timeout (done)"}
 WORDS: dict[Aftermath, str] = {
     "locked": "locked",
     "fails": "not repeatable",
@@ -20,9 +22,15 @@ WORDS: dict[Aftermath, str] = {
 
 
 def interrupted_section(found: Sequence[Interrupted], page: Page) -> Iterator[Line]:
+    dead = [one for one in found if not one.answer]
+    yield from _steps(HEADING, dead, page)
+    yield from _steps(FAILS, [one for one in found if one.answer], page)
+
+
+def _steps(heading: str, found: Sequence[Interrupted], page: Page) -> Iterator[Line]:
     if not found:
         return
-    yield line(Piece(HEADING, "strong"))
+    yield line(Piece(heading, "strong"))
     for one in found:
         yield from _wrapped(f"{_named(one)}: {_counts(one)}", page, "  ")
         for moment in one.moments if page.verbose else ():
@@ -32,13 +40,13 @@ def interrupted_section(found: Sequence[Interrupted], page: Page) -> Iterator[Li
 
 def _named(one: Interrupted) -> str:
     """`helm@4.2.3, step 2, helm upgrade`."""
-    return f"{one.engine}, step {one.step + 1}, {one.act}"
+    return f"{one.engine}, step {one.step + 1}, {one.act}{ANSWERS.get(one.answer, '')}"
 
 
 def _counts(one: Interrupted) -> str:
     counts = Counter(moment.aftermath for moment in one.moments)
     others = [f"{counts[aftermath]} {words}" for aftermath, words in WORDS.items() if counts[aftermath]]
-    safe = f"{counts['safe']} of {counted(len(one.moments), 'moment')} safe"
+    safe = f"{counts['safe']} of {counted(len(one.moments), 'write' if one.answer else 'moment')} safe"
     return ", ".join([safe, *others, *([f"{one.untried} not tried"] if one.untried else [])])
 
 

@@ -174,7 +174,7 @@ def _interrupted(one: Interrupted) -> JsonInterrupted:
         for moment in one.moments
     ]
     of, safe = (str(one.engine), one.case, one.step, one.action, one.release, one.writes), len(one.having("safe"))
-    return JsonInterrupted(*of, safe, one.untried, moments)
+    return JsonInterrupted(*of, safe, one.untried, moments, one.answer)
 
 
 def _ignored(found: Ignored, result: Result) -> JsonIgnored:

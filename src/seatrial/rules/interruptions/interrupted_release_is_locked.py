@@ -36,7 +36,7 @@ from collections.abc import Iterator, Sequence
 from seatrial.model.finding import Finding
 from seatrial.model.interruption import Interrupted, Interruption, InterruptionRule
 from seatrial.model.release import Case
-from seatrial.phrases.interruptions import interruption_finding, place_in, recovers, reports
+from seatrial.phrases.interruptions import happens, interruption_finding, place_in, recovers, reports
 
 
 def check(found: Sequence[Interrupted], case: Case) -> Iterator[Finding]:
@@ -53,7 +53,7 @@ def check(found: Sequence[Interrupted], case: Case) -> Iterator[Finding]:
         everywhere,
         case,
         damage="failed-deploy",
-        message=f"if {acts} dies, release {one.release} is locked at {len(everywhere)} of {tried} moments",
+        message=f"if {acts} {happens(one)}, release {one.release} is locked at {len(everywhere)} of {tried} moments",
         details=(
             f"For example {place_in(one, moments[-1])}.",
             reports(moments[-1]),

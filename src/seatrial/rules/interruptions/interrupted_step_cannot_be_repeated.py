@@ -37,7 +37,7 @@ from collections.abc import Iterator, Sequence
 from seatrial.model.finding import Finding
 from seatrial.model.interruption import Interrupted, Interruption, InterruptionRule
 from seatrial.model.release import Case
-from seatrial.phrases.interruptions import interruption_finding, place_in, recovers, reports
+from seatrial.phrases.interruptions import happens, interruption_finding, place_in, recovers, reports
 
 
 def check(found: Sequence[Interrupted], case: Case) -> Iterator[Finding]:
@@ -57,14 +57,14 @@ def _of_step(one: Interrupted, case: Case) -> Iterator[Finding]:
         moments,
         case,
         damage="failed-deploy",
-        message=f"if {one.act} dies at {len(moments)} of {len(one.moments)} moments, it cannot be repeated",
+        message=f"if {one.act} {happens(one)} at {len(moments)} of {len(one.moments)} moments, it cannot be repeated",
         details=(
             f"Worst moment: {place_in(one, worst)}.",
             reports(worst),
             f'The usual way out ends with: "{" ".join(worst.blocked_by.split())}"' if worst.blocked_by else "",
             recovers(worst.way_out),
         ),
-        objects=[moment.object for moment in moments],
+        objects=sorted({moment.object for moment in moments}),
     )
 
 

@@ -33,7 +33,7 @@ from seatrial.model.finding import Finding
 from seatrial.model.interruption import Interrupted, InterruptionRule
 from seatrial.model.release import Case
 from seatrial.phrases.breaches import names
-from seatrial.phrases.interruptions import interruption_finding, place_in, recovers
+from seatrial.phrases.interruptions import happens, interruption_finding, place_in, recovers
 
 
 def check(found: Sequence[Interrupted], case: Case) -> Iterator[Finding]:
@@ -54,7 +54,7 @@ def _of_step(one: Interrupted, case: Case) -> Iterator[Finding]:
         moments,
         case,
         damage="outage" if lost else "nuisance",
-        message=f"{one.act} that dies and is repeated {'loses' if lost else 'leaves'} {names(objects[:1])}",
+        message=f"{one.act} that {happens(one)} and is repeated {'loses' if lost else 'leaves'} {names(objects[:1])}",
         details=(
             f"Worst moment: {place_in(one, worst)}. {one.act} again reports success.",
             f"Missing: {names(worst.lost)}." if worst.lost else "",
