@@ -12,7 +12,7 @@ from seatrial.engines.pulumi.deploying import destroy, up
 from seatrial.engines.pulumi.recovery import ways_out
 from seatrial.engines.pulumi.refreshing import IMPORTS, refresh
 from seatrial.engines.pulumi.stacks import Stacks
-from seatrial.engines.pulumi.stage import NAME, stage
+from seatrial.engines.pulumi.stage import NAME, VERSIONS, stage
 from seatrial.engines.script import Script
 from seatrial.model.engine import Action
 from seatrial.model.program import acted_on
@@ -33,7 +33,7 @@ ENGINE = Engine(
     label="Pulumi",
     example="./infra",
     old_example="git:HEAD~1",
-    versions=("4.32",),
+    versions=VERSIONS,
     actions=(
         Action("up", "replace", "pulumi up"),
         Action("refresh", "other", "pulumi refresh", takes="optional source"),

@@ -11,14 +11,19 @@ from msgspec.structs import replace
 from seatrial.engines.act import Up
 from seatrial.engines.engine import PlannedStep
 from seatrial.engines.setting import Setting, release_of, served, values_of
+from seatrial.model.engine import EngineId
 from seatrial.model.program import HELM_RELEASE, Program
 from seatrial.model.release import Release
 from seatrial.model.trial import Step
 from seatrial.sources import PROGRAM, git, kind_at, kind_of
 from seatrial.sources.pulumi import read_program
 from seatrial.sources.pulumi.assumed_program import as_program
+from seatrial.sources.pulumi.locks import upserts
 
 NAME = "pulumi"
+NEWEST = "4.32"
+VERSIONS = tuple(f"4.{minor}" for minor in range(33))
+"""Releases of pulumi-kubernetes. Of older ones only how they create objects is rehearsed."""
 
 
 class Programs:
@@ -55,6 +60,8 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     release = opened.kept(Programs).get(key, read, again=step.action == "up")
     name, namespace = step.release or setting.release or release.name, step.namespace or setting.namespace
     assert release.program is not None
+    release, older = _by_version(release, setting.engine)
+    assert release.program is not None
     return PlannedStep(
         step,
         NAME,
@@ -62,10 +69,20 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
         namespace,
         Up(release.program),
         replace(release, name=name, namespace=namespace) if step.action == "up" else None,
-        (*release.program.unknown, *release.program.warnings),
+        (*release.program.unknown, *release.program.warnings, *older),
         not_rehearsed=release.program.absent,
         namespaces=tuple(_created(release.program)),
     )
+
+
+def _by_version(release: Release, engine: EngineId) -> tuple[Release, tuple[str, ...]]:
+    """A program as an older provider creates it, if one is asked for."""
+    program = release.program
+    if program is None or not upserts(f"{engine.version}.0"):
+        return release, ()
+    taken = (replace(one, manner=replace(one.manner, upserts=True)) for one in program.registrations)
+    note = f"{engine}: before 4.29 a creation takes over an existing object; everything else is as in {NEWEST}"
+    return replace(release, program=replace(program, registrations=tuple(taken))), (note,)
 
 
 def _created(program: Program) -> Iterator[str]:

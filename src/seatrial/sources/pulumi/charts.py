@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,21 +40,41 @@ class Charts(Struct, frozen=True):
     root: Path = Path()
     """The root of the project that contains the program."""
 
-    def path(self, named: str) -> str | None:
-        """The path of a chart: from --chart, or relative to the program."""
+    def path(self, named: str, version: str = "") -> str | None:
+        """The path of a chart: from --chart, relative to the program, vendored, or in the cache of Helm."""
         last = named.rstrip("/").rpartition("/")[2]
         if named in self.given or last in self.given:
             return self.given.get(named) or self.given[last]
-        local = self.folder / named
-        if not named or not (local / "Chart.yaml").is_file():
+        if not last:
             return None
-        return self._near(local, f"pass --chart {last}={named} to allow it")
+        local = self.folder / named
+        if (local / "Chart.yaml").is_file():
+            return self._near(local, f"pass --chart {last}={named} to allow it")
+        return next(self._pulled(last, version), None)
+
+    def _pulled(self, name: str, version: str) -> Iterator[str]:
+        """Copies of the version that a program pins: in charts/ of the project, or an archive that Helm has fetched."""
+        above = [one for one in (self.folder, *self.folder.parents) if one == self.root or self.root in one.parents]
+        for folder in above or [self.folder]:
+            vendored = folder / "charts" / name
+            if (vendored / "Chart.yaml").is_file() and version in ("", open_chart(str(vendored)).version):
+                yield self._near(vendored)
+        cached = _helm_cache() / "repository" / f"{name}-{version}.tgz"
+        if version and cached.is_file():
+            yield str(cached)
 
     def render(
-        self, named: str, *, release: str, namespace: str, values: Body, also: Iterable[str] = ()
+        self,
+        named: str,
+        *,
+        release: str,
+        namespace: str,
+        values: Body,
+        version: str = "",
+        also: Iterable[str] = (),
     ) -> Release | None:
         """A rendered chart; None if it is not on disk. `also` are further API versions that the cluster serves."""
-        path = self.path(named)
+        path = self.path(named, version)
         if path is None:
             return None
         chart = open_chart(_typed(path))
@@ -66,14 +87,14 @@ class Charts(Struct, frozen=True):
             api_versions=(*self.api_versions, *also),
         )
 
-    def version(self, named: str) -> str:
+    def version(self, named: str, version: str = "") -> str:
         """The version of the chart on disk; a program may only have a version range."""
-        path = self.path(named)
+        path = self.path(named, version)
         return open_chart(_typed(path)).version if path is not None else ""
 
-    def generates_values(self, named: str, *, looks: bool) -> bool:
+    def generates_values(self, named: str, version: str = "", *, looks: bool) -> bool:
         """Whether a chart on disk generates new values on every render."""
-        path = self.path(named)
+        path = self.path(named, version)
         return path is not None and generates_values(open_chart(_typed(path)).files, looks=looks)
 
     def values(self, inputs: Body) -> Body:
@@ -172,6 +193,12 @@ def version_of(options: Body) -> str:
     """The version that the options of a chart pin; a `v4.Chart` has `repositoryOpts`, a `v3.Chart` `fetch_opts`."""
     fetched = options.get("repositoryOpts") or options.get("fetch_opts") or {}
     return str(options.get("version") or fetched.get("version") or "")
+
+
+def _helm_cache() -> Path:
+    """The folder in which Helm keeps charts that it has fetched (`helm env HELM_CACHE_HOME`)."""
+    own, caches = os.environ.get("HELM_CACHE_HOME"), os.environ.get("XDG_CACHE_HOME")
+    return Path(own) if own else Path(caches or Path.home() / ".cache") / "helm"
 
 
 def _typed(path: str) -> str:

@@ -30,8 +30,13 @@ class LockedProvider(Struct, frozen=True):
 
     @property
     def upserts(self) -> bool:
-        major, minor, *_ = map(int, self.version.split("."))
-        return UPSERTS[0] <= (major, minor) < UPSERTS[1]
+        return upserts(self.version)
+
+
+def upserts(version: str) -> bool:
+    """Whether a release of the provider takes over existing objects."""
+    major, minor, *_ = map(int, version.split("."))
+    return UPSERTS[0] <= (major, minor) < UPSERTS[1]
 
 
 def locked_provider(folder: Path, root: Path) -> LockedProvider | None:

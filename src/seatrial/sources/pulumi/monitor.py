@@ -227,7 +227,12 @@ class Monitor:
             return one
         crds = () if one.inputs.get("skipCrds") else rendered.crds
         self.skipped_crds += rendered.crds if not crds else ()
-        found = {"name": called, "namespace": namespace, "version": self._charts.version(named), "values": values}
+        found = {
+            "name": called,
+            "namespace": namespace,
+            "version": self._charts.version(named, version_of(one.inputs)),
+            "values": values,
+        }
         return replace(
             one,
             inputs={**one.inputs, **found},
@@ -249,7 +254,7 @@ class Monitor:
             found = [] if rendered is None else list(as_v4_chart(rendered, crds=not inputs.get("skipCrds")))
             self.dropped += [] if rendered is None else map(in_namespace, dropped_hooks(rendered))
             self.skipped_crds += rendered.crds if rendered and inputs.get("skipCrds") else ()
-            self._varies = self._varies or self._charts.generates_values(named, looks=True)
+            self._varies = self._varies or self._charts.generates_values(named, version_of(inputs), looks=True)
         elif one.type.startswith("kubernetes:yaml/v2:"):
             files = [inputs["file"]] if "file" in inputs else inputs.get("files") or []
             found = [*self._charts.read_files(files if isinstance(files, list) else [files], namespace)]
@@ -278,7 +283,8 @@ class Monitor:
         return found or []
 
     def _render(self, one: Registration, named: str, called: str, namespace: str, values: Body) -> Release | None:
-        rendered = self._rendering(f"{one.type} {one.name}", named, release=called, namespace=namespace, values=values)
+        given = {"release": called, "namespace": namespace, "values": values, "version": version_of(one.inputs)}
+        rendered = self._rendering(f"{one.type} {one.name}", named, **given)
         if rendered is None:
             self._absent.append(absent_chart(short(one.urn), named, one.inputs))
             self.pins += pins_of(named, version_of(one.inputs), short(one.urn))
@@ -317,12 +323,13 @@ class Monitor:
         named = str(options.get("path") or options.get("chart") or "")
         called, namespace = str(options.get("release_name") or ""), str(options.get("namespace") or NAMESPACE)
         values = options.get("values") or {}
-        rendered = self._rendering(f"{CHART_V3} {called}", named, release=called, namespace=namespace, values=values)
+        given = {"release": called, "namespace": namespace, "values": values, "version": version_of(options)}
+        rendered = self._rendering(f"{CHART_V3} {called}", named, **given)
         if rendered is None:
             self._absent.append(absent_chart(f"v3.Chart {called}", named, options))
             self.pins += pins_of(named, version_of(options), f"v3.Chart {called}")
             return []
-        self._varies = self._varies or self._charts.generates_values(named, looks=False)
+        self._varies = self._varies or self._charts.generates_values(named, version_of(options), looks=False)
         wanted = as_v3_chart(
             rendered,
             crds=not options.get("skip_crd_rendering"),
