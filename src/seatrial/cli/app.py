@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cyclopts import App
+from cyclopts import App, Group
 
 from seatrial import __version__
 from seatrial.cli.apply import apply
@@ -31,7 +31,12 @@ step breaks or destroys something, why, and the line to change. No cluster, no n
   seatrial check ./clusters/prod           a folder that Flux reconciles
   seatrial check ./overlays/prod           a kustomization or any manifests, applied with kubectl
   seatrial check ./apps --engine argocd    Argo CD Applications, or a chart as Argo CD syncs it
-  seatrial check ./new --compare ./old     which findings a change fixes, adds and keeps"""
+  seatrial check ./new --compare ./old     which findings a change fixes, adds and keeps
+  seatrial check ./chart --fix             write the fixes that are proven into your files"""
+
+REHEARSE = Group("Rehearse", sort_key=1)
+READ = Group("Understand and write", sort_key=2)
+LIVE = Group("With a real cluster", sort_key=3)
 
 APP = App(
     name="seatrial",
@@ -41,21 +46,23 @@ APP = App(
     version=f"seatrial {__version__}",
     version_flags=("--version",),
     help_flags=("--help", "-h"),
+    group_commands=Group("Options", sort_key=9),
     suppress_keyboard_interrupt=False,  # main() turns it into an exit code
 )
-APP.command(check, sort_key=1)
-APP.command(run, sort_key=2)
-APP.command(fleet, sort_key=3)
-APP.command(graph, sort_key=3)
-APP.command(serve, sort_key=4)
-APP.command(snapshot, sort_key=5)
-APP.command(preflight, sort_key=5)
-APP.command(compare_live, sort_key=5)
-APP.command(explain, sort_key=5)
-APP.command(wait, sort_key=6)
-APP.command(apply, sort_key=6)
-APP.command(verify, sort_key=6)
+APP.command(check, group=REHEARSE, sort_key=1)
+APP.command(run, group=REHEARSE, sort_key=2)
+APP.command(fleet, group=REHEARSE, sort_key=3)
+APP.command(serve, group=REHEARSE, sort_key=4)
+APP.command(explain, group=READ, sort_key=5)
+APP.command(graph, group=READ, sort_key=6)
+GENERATE.group = (READ,)
 APP.command(GENERATE)
+APP.command(preflight, group=LIVE, sort_key=8)
+APP.command(apply, group=LIVE, sort_key=9)
+APP.command(wait, group=LIVE, sort_key=10)
+APP.command(verify, group=LIVE, sort_key=11)
+APP.command(snapshot, group=LIVE, sort_key=12)
+APP.command(compare_live, group=LIVE, sort_key=13)
 APP.register_install_completion_command(
-    help="Install completion for bash, zsh or fish in your home directory.", sort_key=7
+    help="Install completion for bash, zsh or fish in your home directory.", sort_key=99
 )
