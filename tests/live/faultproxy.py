@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from msgspec import Struct
 
@@ -29,6 +29,8 @@ class Fault(Struct):
     retry_after: str = ""
     cut_after_events: int = -1
     """Close the connection of a watch after so many events, in the middle of the next line."""
+    resumable: bool = False
+    """With code 410: the list can go on with what is there now."""
     expired: bool = False
     """Answer a watch with an ERROR event: its version is too old."""
 
@@ -129,6 +131,9 @@ class _Handler(BaseHTTPRequestHandler):
             "reason": {403: "Forbidden", 410: "Expired", 429: "TooManyRequests"}.get(fault.code, "InternalError"),
             "code": fault.code,
         }
+        if fault.resumable:
+            following = parse_qs(urlsplit(self.path).query).get("continue", [""])[0]
+            status["metadata"] = {"continue": following}
         extra = {"Retry-After": fault.retry_after} if fault.retry_after else {}
         self._answer(fault.code, json.dumps(status).encode(), extra)
 

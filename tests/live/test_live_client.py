@@ -88,6 +88,15 @@ def test_a_long_list_comes_in_pages(world: World) -> None:
     assert world.proxy.count("/configmaps", "continue=") == 2
 
 
+def test_a_list_that_expires_goes_on_with_what_is_there_now(world: World) -> None:
+    world.fill(config(f"c-{number:04}") for number in range(1001))
+    world.proxy.faults.append(Fault("continue=", 410, resumable=True))
+    assert len(set(world.names("cm", "default"))) == 1002
+    world.proxy.faults.append(Fault("continue=", 410))
+    with pytest.raises(Refused):
+        world.names("cm", "default")
+
+
 @pytest.mark.parametrize("code", [429, 500, 503])
 def test_a_refusal_that_passes_is_retried(world: World, code: int) -> None:
     world.kind("cm")

@@ -6,13 +6,17 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.refusal import Refused
 from seatrial.cluster.request import Request
+from seatrial.cluster.validation import pipeline
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, Ref, group_of, metadata, name_of, version_of, with_metadata
 from seatrial.play.in_process import REQUESTS
 
 HELM = "helm"
+IGNORE = "Ignore"
+"""Unknown fields are dropped without a warning: a newer cluster may have set them."""
 FIRST = frozenset(("CustomResourceDefinition", "Namespace"))
 JUDGES = frozenset(
     ("APIService", "LimitRange", "MutatingWebhookConfiguration", "ResourceQuota", "ValidatingWebhookConfiguration")
@@ -68,6 +72,10 @@ def _put(cluster: Cluster, body: Body, own: set[Ref]) -> None:
         return
     ref = cluster.ref_of(body)
     before = cluster.store.get(ref)
+    try:
+        body = pipeline.decoded(kind, body, cluster.kube_version, cluster.custom_schema_of(kind), IGNORE).body
+    except Refused as refused:
+        raise CannotContinue(f"put {ref} of the snapshot into the cluster: {refused.message}") from None
     meta = metadata(body)
     body = with_metadata(
         {**body, "apiVersion": kind.api_version},

@@ -66,7 +66,7 @@ def listing(cluster: Cluster, kind: ServedKind, request: Request) -> Body:
     labels, fields = label_test(request.label_selector), field_test(request.field_selector, kind)
     namespace = request.namespace if kind.namespaced else ""
     bodies = _all_of(cluster, kind, namespace, version)
-    found = [body for body in bodies if labels(body) and fields(body) and (after is None or _key(body) > after)]
+    found = [body for body in bodies if (after is None or _key(body) > after) and labels(body) and fields(body)]
     meta: Body = {"resourceVersion": str(version)}
     if request.limit and len(found) > request.limit:
         meta["continue"] = _token(version, _key(found[request.limit - 1]))
