@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 
 from seatrial.cli.flags import (
     DEFAULT_OUTPUT,
@@ -36,6 +36,7 @@ GENERATE = App(
     help_flags=("--help", "-h"),
     version_flags=(),
     sort_key=6,
+    group_commands=Group("Commands"),
 )
 
 Target = Literal["helm", "argocd", "flux", "kapp", "cli-utils", "pulumi"]
