@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import os
 import signal
 import sys
@@ -47,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if arguments is None:
         _restart_with(HELM_ENVIRONMENT)
+        atexit.register(gc.freeze)  # The process ends: to look for garbage once more takes up to half a second.
     try:
         _refuse_few_descriptors()
         with _ended_as_interrupted():

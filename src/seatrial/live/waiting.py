@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from seatrial import kinds
 from seatrial.live.fetching import Fetching
 from seatrial.live.usable import Verdict, lacks
 from seatrial.live.wanted import Target
@@ -37,6 +38,7 @@ def wait_for(targets: Sequence[Target], fetching: Fetching, report: Report = lam
         fetching.seen.look_again()
         verdicts = [target.look(fetching.seen) for target in targets]
         fetching.start()
+        kinds.known()  # Loaded while the first lists are under way, not when the object has just appeared.
         if fetching.is_settled:
             elapsed = fetching.elapsed_seconds - began
             before, progress = progress, [_next(old, new, elapsed) for old, new in zip(progress, verdicts, strict=True)]
