@@ -38,8 +38,8 @@ echo True
 }
 TARGETS = {
     "webhook/gate": "helm",
-    "webhook/lock=canal/lock-service": "flux",
-    "crd/gates.canal.example": "argocd",
+    "webhook/lock=canal/lock-service": "argocd",
+    "crd/gates.canal.example": "flux",
     "secret/shop/db:password": "argocd",
     "image/registry.example/shop/app:1.2": "pulumi",
     "imagestreamtag/shop/app:1.2": "kubectl",

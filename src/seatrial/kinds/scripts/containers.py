@@ -125,7 +125,7 @@ def awaited(spec: Body, namespace: str, at: Path, field: str = "") -> Iterator[N
     for place, container in containers_of(spec):
         there: set[Ref] = set()
         for _ in range(NEEDS_MAX if not field or place[0] == field else 0):
-            gone = _imagined(container, spec, namespace, lambda ref: ref in there)  # noqa: B023
+            gone = _imagined(container, spec, namespace, lambda ref: ref in there, found=FOUND)  # noqa: B023
             new = [ref for ref in gone.waits_for if ref not in there] if gone else []
             yield from (Need(ref, "start", (*at, *place), program=True) for ref in new)
             if not new:
@@ -163,13 +163,17 @@ def faults(spec: Body, namespace: str) -> Iterator[tuple[Path, Course]]:
             yield place, gone
 
 
-def _imagined(container: Body, spec: Body, namespace: str, there: There) -> Course | None:
-    """How a script goes in a cluster that has and allows just this."""
+FOUND = f"found{UNKNOWN}"
+"""What a query of a field prints, where the object is assumed to be as the script waits for it: not nothing."""
+
+
+def _imagined(container: Body, spec: Body, namespace: str, there: There, *, found: str = UNKNOWN) -> Course | None:
+    """How a script goes in a cluster that has and allows just this; `found` is what queries of fields print."""
     env = environment(container, namespace)
 
     def ask(asked: Asked, state: RunState) -> Reply:
         if asked.words[0].rpartition("/")[2] in CALLERS and OTHER_CLUSTER not in env:
-            return _imagined_call(asked, namespace, there)
+            return _imagined_call(asked, namespace, there, found)
         called = called_service(asked.words, namespace)
         if called is None:
             return Reply(None)
@@ -179,19 +183,20 @@ def _imagined(container: Body, spec: Body, namespace: str, there: There) -> Cour
     return _course(container, spec, namespace, ask, Run(Journal(0.0), 0.0, is_free=True), lambda _: None)
 
 
-def _imagined_call(asked: Asked, namespace: str, there: There) -> Reply:
+def _imagined_call(asked: Asked, namespace: str, there: There, found: str) -> Reply:
     asks = list(requests_of(asked.words, namespace, (), asked.stdin, asked.feeder))
     if not asks:
         return Reply(None)
     call = parse_call(asked.words[1:], namespace, asked.stdin, (), asked.feeder)
     if call.verb not in LOOKING or "--ignore-not-found" in call.flags or call.flags.get("--for", "") in _ABSENT:
         return Reply(0)
-    for found in targets_of(call):
-        target = target_of(found, call, ()) if found.name else None
+    for one in targets_of(call):
+        target = target_of(one, call, ()) if one.name else None
         if target is not None and not there(target.ref):
             words = f'Error from server (NotFound): {target.resource} "{target.ref.name}" not found'
             return Reply(1, words, target.ref, out="")
-    return Reply(0)
+    asks_field = call.verb == "get" and call.flags.get("-o", "").startswith("jsonpath=")
+    return Reply(0, out=found) if asks_field else Reply(0)
 
 
 _ABSENT = frozenset(("delete", "create"))
