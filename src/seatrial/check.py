@@ -26,7 +26,7 @@ from seatrial.evidence.unknown_images import unknown_images
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.evidence.written import written
 from seatrial.faults.exploring import explore
-from seatrial.faults.interrupting import aftermaths, interrupt
+from seatrial.faults.interrupting import aftermaths, first_cases, interrupt
 from seatrial.fix.proving import mended
 from seatrial.fix.ways import with_way_out
 from seatrial.fix.writing import guard
@@ -154,7 +154,7 @@ def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked
     for rehearsed, more in _continued(trials, found, progress):
         continued.extend(rehearsed)
         found.extend(more)
-    first = _first_cases(trials)
+    first = first_cases([(trial.plan, trial.heard) for trial in trials])
     broken = tuple(interrupt(first, progress, dies=options.interrupted, tries=options.explore))
     found.extend(aftermaths(broken, first, _identified))
     new = partial(_only_new, known=found)
@@ -167,12 +167,6 @@ def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked
         simulated = simulated_plans(options, [trial.plan for trial in trials])
         result = replace(result, agreements=tuple(_agreements(_played(list(simulated), progress), trials)))
     return _Checked(seen, result)
-
-
-def _first_cases(trials: list[_Trial]) -> list[tuple[Plan, Heard]]:
-    """Of each engine the first case."""
-    first = {trial.plan.engine: (trial.plan, trial.heard) for trial in reversed(trials)}
-    return [*reversed(first.values())]
 
 
 def _agreements(simulated: Iterable[_Trial], real: Iterable[_Trial]) -> Iterator[EngineAgreement]:

@@ -22,6 +22,12 @@ STEPS = 2
 """Steps of a usual trial that replace what is there, among which the tries are shared."""
 
 
+def first_cases(plans: Sequence[tuple[Plan, Heard]]) -> list[tuple[Plan, Heard]]:
+    """Of each engine the first case."""
+    first = {plan.engine: (plan, heard) for plan, heard in reversed(plans)}
+    return [*reversed(first.values())]
+
+
 def interrupt(
     plans: Iterable[tuple[Plan, Heard]], progress: Callable[[str], None], *, dies: bool, tries: int
 ) -> Iterator[Interrupted]:
