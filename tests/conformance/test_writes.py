@@ -38,6 +38,12 @@ def test_a_missing_object_is_not_found(here: Here) -> None:
     assert here.patch("ConfigMap", "app", {}).refusal == '404 NotFound: configmaps "app" not found'
 
 
+def test_a_patch_does_not_take_the_namespace_away(here: Here) -> None:
+    namespace = here.create(config()).body["metadata"]["namespace"]
+    patched = here.patch("ConfigMap", "app", {"metadata": {"namespace": None}, "data": {"color": "red"}})
+    assert (patched.code, patched.body["metadata"]["namespace"]) == (200, namespace)
+
+
 def test_nothing_is_created_in_a_missing_namespace(here: Here) -> None:
     refused = here.api.post("/api/v1/namespaces/nowhere/configmaps", config())
     assert refused.refusal == '404 NotFound: namespaces "nowhere" not found'

@@ -213,6 +213,7 @@ def patch(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         body = _patched(cluster, kind, _shown(cluster, kind, live, request), request)
         if request.subresource == "scale":
             body = scaled(live, body, paths_of(cluster, kind))
+        body = _in_namespace(kind, body, ref)
         refuse_another_object(kind, live, body, request)
         body = _decoded_patch(cluster, kind, body, request)
         stored = change(cluster, kind, ref, live, body, request, verb)
@@ -299,6 +300,16 @@ def _live(cluster: Cluster, kind: ServedKind, ref: Ref) -> Body:
         raise not_found(kind.plural, kind.group, ref.name)
     conversion.read(cluster, kind, ref)
     return live
+
+
+def _in_namespace(kind: ServedKind, body: Body, ref: Ref) -> Body:
+    """A patch cannot take the namespace away: the API server sets that of the request.
+
+    `EnsureObjectNamespaceMatchesRequestNamespace` in apiserver/pkg/registry/rest/meta.go.
+    """
+    if not kind.namespaced or metadata(body).get("namespace"):
+        return body
+    return {**body, "metadata": {**metadata(body), "namespace": ref.namespace}}
 
 
 def _patched(cluster: Cluster, kind: ServedKind, live: Body, request: Request) -> Body:
