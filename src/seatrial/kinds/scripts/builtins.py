@@ -63,8 +63,8 @@ def judge(words: tuple[str, ...], state: RunState) -> int | None:
     """The code of `[`, `test` or `[[`."""
     inner = words[1:-1] if words[0] != "test" else words[1:]
     match inner:
-        case ("-n" | "-z" as test, word) if word.strip(UNKNOWN):
-            return int(test == "-z")  # Some of it is known, so that it is not empty.
+        case ("-n" | "-z" as asks, word) if word.strip(UNKNOWN):
+            return int(asks == "-z")  # Some of it is known, so that it is not empty.
     if any(UNKNOWN in word for word in inner):
         return None
     if words[0] != "[[" and (fault := fault_of(inner)):
