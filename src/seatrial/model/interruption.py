@@ -55,7 +55,7 @@ class Interrupted(Struct, frozen=True):
     release: str
     namespace: str
     writes: int
-    """How many writes it has."""
+    """How many writes it has; 0 if it, or a step before it, does not end well by itself."""
     possible: int
     """After how many of them it can die. After the last one it has ended, unless it still has to remember that."""
     moments: tuple[Interruption, ...]

@@ -62,6 +62,8 @@ def interrupted(
             continue
         usual = died.rehearse((died.step, *died.back), recorded if before == plan.steps[:index] else Heard())
         if any(step.outcome != "ok" for step in usual.steps[: died.at + 1]):
+            if not answer:
+                yield _of_step(died, usual)
             continue
         if (found := _tried(died, usual)) is not None:
             yield found
@@ -132,7 +134,7 @@ class _Step(Struct, frozen=True):
 
 
 def _tried(died: _Step, usual: Rehearsal) -> Interrupted | None:
-    actors, ended = usual.actors, usual.steps[died.at]
+    actors = usual.actors
     writes = [event for event in usual.of_step(died.at) if _is_write(event, actors)]
     # After its last write it has ended, unless it gets an answer, or still has to remember that.
     moments = writes if died.answer or load(died.step.by).keeps_state else writes[:-1]
@@ -146,6 +148,12 @@ def _tried(died: _Step, usual: Rehearsal) -> Interrupted | None:
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="interrupted") as pool:
         found = tuple(pool.map(tried, _moments(moments, died.moments_max)))
+    return replace(_of_step(died, usual), writes=len(writes), possible=len(moments), moments=found)
+
+
+def _of_step(died: _Step, usual: Rehearsal) -> Interrupted:
+    """A step of which no moment was tried."""
+    ended = usual.steps[died.at]
     return Interrupted(
         engine=usual.engine,
         label=usual.label,
@@ -156,9 +164,9 @@ def _tried(died: _Step, usual: Rehearsal) -> Interrupted | None:
         role=ended.role,
         release=ended.release,
         namespace=ended.namespace,
-        writes=len(writes),
-        possible=len(moments),
-        moments=found,
+        writes=0,
+        possible=0,
+        moments=(),
         answer=died.answer,
     )
 

@@ -44,6 +44,8 @@ def _named(one: Interrupted) -> str:
 
 
 def _counts(one: Interrupted) -> str:
+    if not one.possible:
+        return "not killed, since it or a step before it does not end well by itself"
     counts = Counter(moment.aftermath for moment in one.moments)
     others = [f"{counts[aftermath]} {words}" for aftermath, words in WORDS.items() if counts[aftermath]]
     safe = f"{counts['safe']} of {counted(len(one.moments), 'write' if one.answer else 'moment')} safe"
