@@ -35,7 +35,8 @@ def inputs_of(pattern: str) -> list[str]:
     if not glob.has_magic(pattern) or disk.exists(Path(pattern)):
         kind_of(pattern)  # Says what is wrong with a path that is none.
         return list(_charts_or_itself(pattern))
-    matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - pathlib takes no absolute pattern
+    anchor = Path(Path(pattern).anchor)
+    matches = sorted(map(str, disk.matching(anchor, str(Path(pattern).relative_to(anchor)))))
     found = [one for path in matches if _is_input(path) for one in _usable(path)]
     if not found:
         raise CannotContinue(f"{pattern}: matches no chart, trial file or manifest")

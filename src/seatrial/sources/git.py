@@ -178,8 +178,7 @@ def export(tree: Tree, into: Path) -> None:
 
 def recreate(top: Path, ref: str, files: Mapping[str, bytes]) -> None:
     """Make a commit of these files in a private folder, and a branch with the name of `ref`, so that it is found."""
-    if not (top / ".git").exists():
-        _asked(top, "init", "--quiet")
+    _asked(top, "init", "--quiet")  # A second time it changes nothing.
     _asked(top, "checkout", "--quiet", "--orphan", f"with-{ref}")
     _asked(top, "rm", "--quiet", "-r", "--force", "--ignore-unmatch", ".")
     for path, content in files.items():

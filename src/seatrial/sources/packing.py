@@ -50,7 +50,7 @@ def packed(paths: Iterable[str], refs: Iterable[str] = (), beside: str = "") -> 
 def unpacked(given: Packed, where: str) -> Iterator[None]:
     """Work in a private folder below `where` with these files, until the block ends."""
     with tempfile.TemporaryDirectory(prefix="seatrial-", dir=where, ignore_cleanup_errors=True) as root:
-        top = Path(root).resolve()
+        top = disk.resolved(Path(root))
         here = top / given.inside
         for ref, files in given.commits.items():
             git.recreate(top, ref, files)
@@ -71,7 +71,7 @@ def _with_dependencies(path: str) -> Iterator[str]:
 
 
 def _read(path: str) -> dict[str, bytes]:
-    here = Path.cwd().resolve()
+    here = disk.resolved(Path.cwd())
     found = [Path(path)] if not disk.is_dir(Path(path)) else sorted(_walked(Path(path)))
     remedy = "--on sends only what is in the current folder"
     return {os.path.relpath(file): read_bytes(str(within(file, here, remedy=remedy)), DOING) for file in found}
