@@ -36,7 +36,7 @@ from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, haz
 from seatrial.model.fingerprint import fingerprint
 from seatrial.model.masking import mask_of
 from seatrial.model.mix import Mix
-from seatrial.model.options import CheckOptions
+from seatrial.model.options import NO_DETOUR, CheckOptions, Detour
 from seatrial.model.release import Case
 from seatrial.model.repair import Repairs
 from seatrial.model.resource import Place
@@ -104,11 +104,11 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
     if options.fixing is None or not done.result.findings:
         return done.result
 
-    def again(texts: dict[str, str]) -> Result | None:
+    def again(texts: dict[str, str], detour: Detour = NO_DETOUR) -> Result | None:
         progress("try a fix")
         try:
             with reading_instead(texts):
-                return _checked(replace(options, interrupted=False, explore=0), progress).result
+                return _checked(replace(options, interrupted=False, explore=0, detour=detour), progress).result
         except (CannotContinue, NothingToCheck):
             return None
 

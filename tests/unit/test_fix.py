@@ -127,13 +127,45 @@ def test_an_annotation_keeps_the_line_endings_and_quotes_of_its_file(folder: Pat
             HEAD + '  {{ dict "annotations" (dict "a" "b") | toYaml | nindent 2 }}\n',
             "not certain",
         ),
-        ('{{ define "x" }}' + HOOK + '{{ end }}{{ include "x" . }}', "in a named template"),
     ],
-    ids=["in an if", "absent by an if", "from a value", "defined"],
+    ids=["in an if", "absent by an if", "from a value"],
 )
 def test_what_is_not_certain_is_left_to_the_user(folder: Path, template: str, why: str) -> None:
     change = annotated(resource_of(template), {"helm.sh/resource-policy": "keep"})
     assert isinstance(change, ByHand) and why in change.why
+
+
+NAMED = '{{ define "x" }}' + HOOK + '{{ end }}{{ include "x" . }}'
+
+
+def test_an_edit_of_a_named_template_says_so(folder: Path) -> None:
+    change = annotated(resource_of(NAMED), {"helm.sh/resource-policy": "keep"}, after=("helm.sh/hook",))
+    assert not isinstance(change, ByHand)
+    assert [(one.template, one.path, one.line) for one in change] == [
+        ("x", ("metadata", "annotations", "helm.sh/hook"), 6)
+    ]
+    assert "    helm.sh/hook: pre-install,pre-upgrade\n    helm.sh/resource-policy: keep\n" in text_after(change)
+
+
+def test_a_condition_inside_of_a_named_template_is_respected(folder: Path) -> None:
+    inside = HOOK.replace("  annotations:\n", "  {{- if true }}\n  annotations:\n") + "  {{- end }}\n"
+    change = annotated(resource_of('{{ define "x" }}' + inside + '{{ end }}{{ include "x" . }}'), {"a": "b"})
+    assert isinstance(change, ByHand) and "under a condition" in change.why
+
+
+def test_files_are_added_and_removed(folder: Path) -> None:
+    write(folder, {"chart/templates/crd.yaml": "a: 1\n"})
+    moved = [Patch("chart/crds/crd.yaml", "", "a: 1\n", ()), Patch("chart/templates/crd.yaml", "a: 1\n", "", ())]
+    assert [guard(["chart"], writes=True)(patch.file) for patch in moved] == ["", ""]
+    assert diff_of(moved).count("/dev/null") == 2
+    assert [one.error for one in written(moved)] == ["", ""]
+    assert Path("chart/crds/crd.yaml").read_text() == "a: 1\n" and not Path("chart/templates/crd.yaml").exists()
+
+
+def test_a_file_that_appears_meanwhile_is_left_alone(folder: Path) -> None:
+    write(folder, {"chart/crds/crd.yaml": "mine: 1\n"})
+    (done,) = written([Patch("chart/crds/crd.yaml", "", "a: 1\n", ())])
+    assert "changed meanwhile" in done.error and Path("chart/crds/crd.yaml").read_text() == "mine: 1\n"
 
 
 def test_a_value_keeps_its_comment(folder: Path) -> None:

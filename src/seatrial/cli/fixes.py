@@ -68,14 +68,16 @@ def _left(result: Result) -> list[str]:
     """Fixes that are known and not in the patch."""
     applied = {what.partition(": ")[2] for patch in result.patches for what in patch.fixes}
     known = ((finding.rule, finding.fix) for finding in result.findings)
-    left = [(rule, fix) for rule, fix in known if fix and (fix.edits or fix.proposed)]
+    left = [(rule, fix) for rule, fix in known if fix and (fix.edits or fix.proposed or fix.rejected)]
     return list(dict.fromkeys(f"not fixed: {rule}: {_why(fix)}" for rule, fix in left if fix.title not in applied))
 
 
 def _why(fix: Fix) -> str:
     if fix.edits:
         return f"{fix.title}: unsafe: {fix.why_unsafe} (--unsafe-fixes)"
-    return f"{fix.title}. {' '.join(fix.steps)}"
+    if fix.rejected:
+        return f"does not help: {fix.rejected[0]}"
+    return " ".join((fix.title, *fix.steps))
 
 
 def _say(lines: Sequence[str]) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from seatrial.model.result import Patch
 
+NOTHING = "/dev/null"
+"""The other side of a file that is added or removed."""
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
 
 
@@ -19,7 +21,9 @@ def diff_of(patches: Iterable[Patch]) -> str:
 
 def _diff(patch: Patch) -> str:
     named = _relative(patch.file)
-    lines = unified_diff(_lines(patch.before), _lines(patch.after), f"a/{named}", f"b/{named}")
+    after = patch.after if patch.after.strip() else ""
+    old, new = f"a/{named}" if patch.before else NOTHING, f"b/{named}" if after else NOTHING
+    lines = unified_diff(_lines(patch.before), _lines(after), old, new)
     return "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in lines)
 
 

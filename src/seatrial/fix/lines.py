@@ -14,7 +14,7 @@ from seatrial.fix.proposal import ByHand, Edits, TextEdit
 from seatrial.model.release import Resource
 from seatrial.model.resource import Path, dig
 from seatrial.sources import text_of
-from seatrial.sources.charts.gotemplate import definitions, open_blocks
+from seatrial.sources.charts.gotemplate import Definition, definitions, open_blocks
 from seatrial.sources.places import place_of
 from seatrial.text.source import Edit, Span, Text
 
@@ -37,6 +37,9 @@ class Line(Struct, frozen=True):
     """The column of the key, from 0."""
     rest: str
     """What follows the colon."""
+    path: Path = ()
+    template: Definition | None = None
+    """The named template that contains it."""
 
     @property
     def start(self) -> int:
@@ -47,28 +50,34 @@ class Line(Struct, frozen=True):
         """The offset of the next line."""
         return self.text.start_of(self.number + 1)
 
+    def edited(self, start: int, end: int, new: str) -> Edits:
+        """An edit of the file, which says whether it changes a named template."""
+        name = self.template.name if self.template else ""
+        return (TextEdit(self.text, Edit(Span(start, end), new), name, self.path, self.number),)
+
     @property
     def after_colon(self) -> int:
         return self.start + len(self.text.line_at(self.number)) - len(self.rest)
 
 
-def key_line(resource: Resource, *path: str | int) -> Line | ByHand:
-    """The line that has the key at `path` of an object, which the body must contain."""
+def key_line(resource: Resource, *path: str | int, near: bool = False) -> Line | ByHand:
+    """The line that has the key at `path` of an object, which the body must contain.
+
+    The line of a random value is only `near`, since no two renderings agree on it.
+    """
     key = str(path[-1])
     place = place_of(resource.place(*path))
-    if place.sure != "exact":
+    if place.sure != "exact" and not (near and place.sure == "near"):
         return ByHand(f"the line of {key} is not certain")
-    if place.file != resource.file:
-        return ByHand(f"a named template in {place.file} writes its {key}, and other objects may use that")
     text = text_of(place.file)
     if text is None or (text.content.lstrip().startswith("{") and not text.content.lstrip().startswith("{{")):
         return ByHand(f"{place.file} is not YAML that can be read again")
     matched = re.match(_KEY.format(key=re.escape(key)), text.line_at(place.line))
     if matched is None:
         return ByHand(f"{place} does not have {key} in plain text")
-    if any(one.start <= text.start_of(place.line) < one.end for one in definitions(text.content)):
-        return ByHand(f"{place} is in a named template, which other objects may use")
-    return Line(text, place.line, len(matched["indent"]), matched["rest"])
+    at = text.start_of(place.line)
+    template = next((one for one in definitions(text.content) if one.start <= at < one.end), None)
+    return Line(text, place.line, len(matched["indent"]), matched["rest"], path, template)
 
 
 def annotated(resource: Resource, wanted: dict[str, str], *, after: tuple[str, ...] = ()) -> Edits | ByHand:
@@ -103,7 +112,7 @@ def with_value(resource: Resource, path: Path, value: str) -> Edits | ByHand:
     number = old.isdigit() and value.isdigit()
     new = f"{quote}{value}{quote}" if quote else value if number else plain_or_quoted(line.text, value)
     start = line.after_colon + found.start("value")
-    return (TextEdit(line.text, Edit(Span(start, start + len(old)), new)),)
+    return line.edited(start, start + len(old), new)
 
 
 def with_suffix(resource: Resource, path: Path, suffix: str) -> Edits | ByHand:
@@ -115,7 +124,7 @@ def with_suffix(resource: Resource, path: Path, suffix: str) -> Edits | ByHand:
     if not value.strip() or value.lstrip()[0] in "&*|>[" or (value.lstrip()[0] == "{" and "{{" not in value):
         return ByHand(f"{line.text.path}:{line.number} does not have the value of {path[-1]} in one line")
     at = line.after_colon + len(value) - (value[-1] in "\"'")
-    return (TextEdit(line.text, Edit(Span(at, at), suffix)),)
+    return line.edited(at, at, suffix)
 
 
 def with_children(resource: Resource, parent: Path, children: list[str]) -> Edits | ByHand:
@@ -139,7 +148,58 @@ def without_entry(resource: Resource, path: Path) -> Edits | ByHand:
     span = Span(line.start, line.text.start_of(end))
     if "{{" in line.text.within(span):
         return ByHand(f"{line.text.path}:{line.number} is not plain text")
-    return (TextEdit(line.text, Edit(span, "")),)
+    return line.edited(span.start, span.end, "")
+
+
+def without_annotations(resource: Resource) -> Edits | ByHand:
+    """Remove all annotations, of which none is rendered by an action."""
+    return without_entry(resource, ANNOTATIONS)
+
+
+def replaced_entry(resource: Resource, path: Path, words: str) -> Edits | ByHand:
+    """Put another key and value where a key with a value in one line is."""
+    line = key_line(resource, *path)
+    if isinstance(line, ByHand):
+        return line
+    if not line.rest.strip() or line.rest.strip()[0] in "&*|>[":
+        return ByHand(f"{line.text.path}:{line.number} does not have the value of {path[-1]} in one line")
+    return line.edited(line.start + line.indent, line.start + len(line.text.line_at(line.number)), words)
+
+
+def with_siblings(resource: Resource, path: Path, lines: list[str]) -> Edits | ByHand:
+    """Put lines below a key with a value in one line, in the same mapping; `lines` are indented from 0."""
+    line = key_line(resource, *path)
+    if isinstance(line, ByHand):
+        return line
+    if not line.rest.strip() or line.rest.strip()[0] in "&*|>":
+        return ByHand(f"{line.text.path}:{line.number} does not have the value of {path[-1]} in one line")
+    return _inserted(line, line.indent, lines)
+
+
+def document_of(resource: Resource) -> tuple[Text, Span] | ByHand:
+    """The text of an object with the separator before it: from a line to the next document or the end of its block."""
+    first, kind = key_line(resource, "apiVersion"), key_line(resource, "kind")
+    if isinstance(first, ByHand):
+        return first
+    if isinstance(kind, ByHand):
+        return kind
+    if first.template is not None:
+        return ByHand(f"{first.text.path}:{first.number} is in a named template, which other objects may use")
+    span = _document(first.text, min(first.number, kind.number))
+    return (first.text, span) if span else ByHand(f"{first.text.path}:{first.number}: where it ends is not certain")
+
+
+def _document(text: Text, first: int) -> Span | None:
+    start, number = text.start_of(first), first
+    blocks = open_blocks(text.content, start)
+    lines = text.content.count("\n") + 1
+    while number <= lines:
+        after = open_blocks(text.content, text.start_of(number + 1))
+        if text.line_at(number).startswith("---") or len(after) < len(blocks):
+            break
+        number += 1
+    end = text.start_of(number)
+    return Span(start, end) if open_blocks(text.content, end) == blocks and end > start else None
 
 
 def plain_or_quoted(text: Text, value: str) -> str:
@@ -157,10 +217,12 @@ def _added(resource: Resource, new: dict[str, str], after: tuple[str, ...]) -> E
         return line
     if _conditional(resource, line):
         return ByHand(f"{line.text.path}:{line.number}: the annotations are written under a condition")
+    quote = _quote_of_keys(line)
+    new = {f"{quote}{key}{quote}": value for key, value in new.items()}
     if flow := _FLOW.fullmatch(line.rest):
         more = ", ".join(f"{key}: {plain_or_quoted(line.text, value)}" for key, value in new.items())
         at = line.after_colon + flow.end("inside") - (len(flow["inside"]) - len(flow["inside"].rstrip()))
-        return (TextEdit(line.text, Edit(Span(at, at), f", {more}")),)
+        return line.edited(at, at, f", {more}")
     if not _ALONE.fullmatch(line.rest):
         return ByHand(f"{line.text.path}:{line.number}: the annotations are not written as a block")
     lines = [f"{key}: {plain_or_quoted(line.text, value)}" for key, value in new.items()]
@@ -173,6 +235,12 @@ def _added(resource: Resource, new: dict[str, str], after: tuple[str, ...]) -> E
     return _inserted(line, indent, lines)
 
 
+def _quote_of_keys(line: Line) -> str:
+    """The quotes that the file has around the first key below a key."""
+    found = re.match(r"""[ ]+(["'])[\w./-]+\1[ ]*:""", line.text.line_at(line.number + 1))
+    return found[1] if found else ""
+
+
 def _first(resource: Resource, new: dict[str, str]) -> Edits | ByHand:
     """The first annotations of an object, below its name."""
     name = key_line(resource, "metadata", "name")
@@ -181,6 +249,8 @@ def _first(resource: Resource, new: dict[str, str]) -> Edits | ByHand:
         return name
     if isinstance(head, ByHand):
         return head
+    if name.template != head.template or name.text.path != head.text.path:
+        return ByHand(f"{head.text.path}:{head.number}: a named template writes a part of the metadata")
     if name.number <= head.number:
         return ByHand(f"{head.text.path}:{head.number}: the metadata is not written as a block")
     if _mentions(head, name.indent):
@@ -210,6 +280,8 @@ def _conditional(resource: Resource, line: Line) -> bool:
     if isinstance(head, ByHand):
         return True
     content = line.text.content
+    if line.template is not None and (head.text.path != line.text.path or head.template != line.template):
+        return len(open_blocks(content, line.start)) > len(open_blocks(content, line.template.start))
     return open_blocks(content, line.start) != open_blocks(content, head.start)
 
 
@@ -230,4 +302,4 @@ def _inserted(line: Line, indent: int, lines: list[str]) -> Edits:
     ending = "\r\n" if whole.endswith("\r\n") else "\n"
     first = "" if whole.endswith("\n") else ending
     new = "".join(f"{' ' * indent}{words}{ending}" for words in lines)
-    return (TextEdit(line.text, Edit(Span(line.end, line.end), first + (new.removesuffix(ending) if first else new))),)
+    return line.edited(line.end, line.end, first + (new.removesuffix(ending) if first else new))

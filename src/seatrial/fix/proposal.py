@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from seatrial.model.finding import Finding
 from seatrial.model.release import Case, Release, Resource
-from seatrial.model.resource import Ref
+from seatrial.model.resource import Path, Ref
 from seatrial.text.source import Edit, Text
 
 
 class TextEdit(Struct, frozen=True):
-    """An edit of one file."""
+    """An edit of one file. A file that does not exist is a text without content; one that becomes blank is removed."""
 
     text: Text
     edit: Edit
+    template: str = ""
+    """The named template that it changes, which other objects may use."""
+    path: Path = ()
+    """Of which field the line `line` is, if it is in a named template."""
+    line: int = 0
 
 
 Edits = tuple[TextEdit, ...]
@@ -44,6 +49,8 @@ class Problem(Struct, frozen=True):
     case: Case
     why_not: Callable[[str], str]
     """Why a file is not to be changed; empty if it may be."""
+    cases: Sequence[Case] = ()
+    """All cases of the check: those of other values, and of other charts that use a library."""
 
     def newest(self, ref: Ref) -> Resource | None:
         """The object as the input writes it: in a file that may be changed, or else in the newest release."""

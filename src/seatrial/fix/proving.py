@@ -7,27 +7,38 @@ and has no new one that is as grave. Proposals are tried in the order of the fin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.fix.diff import diff_of
 from seatrial.fix.fixers import fixers
+from seatrial.fix.plans import plan_for
 from seatrial.fix.proposal import ByHand, Edits, Problem, Proposal, TextEdit
 from seatrial.model.finding import CERTAINTIES, DAMAGES, FileEdit, Finding, Fix, gravity
 from seatrial.model.limit import reaches
-from seatrial.model.release import Case
+from seatrial.model.options import NO_DETOUR, Detour
+from seatrial.model.release import Case, Resource
 from seatrial.model.result import Fixing, Patch, Result
+from seatrial.phrases.outcome import first_named
+from seatrial.sources.places import place_of
 from seatrial.text.source import Text, edited
 
 NOT_FOUND = (True, len(CERTAINTIES), len(DAMAGES))
 """Less grave than any finding."""
+BACK = "rollback"
+"""A plan leads forward; what a rollback then does is a warning."""
 EVENTS_OF_A_SMALL_CHART = 100
 """In one rehearsal."""
 
 Texts = dict[str, str]
-Recheck = Callable[[Texts], Result | None]
-"""The result of the same check with these files; None if that fails, for example because nothing renders."""
+
+
+class Recheck(Protocol):
+    """The result of the same check with these files; None if that fails, for example because nothing renders."""
+
+    def __call__(self, texts: Texts, detour: Detour = NO_DETOUR) -> Result | None: ...
 
 
 def mended(
@@ -74,21 +85,27 @@ class _Trying:
 
     def with_fix(self, finding: Finding, problem: Problem | None) -> Finding:
         fixer = fixers().get(finding.rule)
-        if fixer is None or problem is None or finding.after or finding.fingerprint not in self._wanted:
+        if (
+            (fixer is None and plan_for(finding) is None)
+            or problem is None
+            or finding.after
+            or finding.fingerprint not in self._wanted
+        ):
             return finding
         if self._fixing.least and not reaches(finding, self._fixing.least):
             return finding
         if not _has(self.result, finding):
             return finding  # `mended` adds the fix that made it go.
-        proposals = [_guarded(proposal, problem.why_not) for proposal in fixer.propose(problem)]
-        return replace(finding, fix=self._first_proven(finding, proposals) or _by_hand(proposals) or finding.fix)
+        proposals = [_guarded(proposal, problem) for proposal in fixer.propose(problem)] if fixer else []
+        return replace(finding, fix=self._tried(finding, proposals) or _by_hand(finding, proposals) or finding.fix)
 
     def notes(self) -> Iterator[str]:
         if self._not_tried:
             what = "1 fix was" if self._not_tried == 1 else f"{self._not_tried} fixes were"
             yield f"{what} not tried: each takes another rehearsal of everything; --diff tries more"
 
-    def _first_proven(self, finding: Finding, proposals: Iterable[Proposal]) -> Fix | None:
+    def _tried(self, finding: Finding, proposals: Iterable[Proposal]) -> Fix | None:
+        """The first proposal that is proven; otherwise the way out, with what was tried."""
         rejected: list[str] = []
         for proposal in proposals:
             if isinstance(proposal.change, ByHand) or not proposal.change:
@@ -102,7 +119,22 @@ class _Trying:
                 rejected.append(f"{proposal.title}: {why}")
             elif after is not None:
                 return self._taken(finding, proposal, proposal.change, after, rejected)
-        return None
+        return self._planned(finding, rejected)
+
+    def _planned(self, finding: Finding, rejected: Sequence[str]) -> Fix | None:
+        """What leads out if no edit does: commands that were rehearsed, or the words of the rule."""
+        plan = plan_for(finding)
+        if plan is not None and self._left:
+            self._left -= 1
+            texts = _texts([edit for one in self.accepted for edit in one.edits])
+            after = self._recheck(texts or {}, plan.detour)
+            ahead = replace(after, findings=tuple(f for f in after.findings if f.action != BACK)) if after else None
+            if after is not None and not _rejection(self.result, ahead, finding):
+                back = next((new for new in _coming(self.result, after, finding) if new.action == BACK), None)
+                warned = (f"Do not roll back behind this upgrade: {back.message}.",) if back else ()
+                steps = (*plan.steps, *warned)
+                return Fix(plan.title, False, True, plan.meanwhile, steps=steps, rejected=tuple(rejected))
+        return replace(finding.fix, rejected=tuple(rejected)) if rejected and finding.fix else None
 
     def _with(self, edits: Edits) -> Result | None:
         """The result with these edits beside those that are accepted."""
@@ -142,24 +174,46 @@ def _problem(finding: Finding, cases: Sequence[Case], why_not: Callable[[str], s
     wanted = set(finding.objects)
     has = (case for case in own if any(resource.ref in wanted for resource in case.all_resources()))
     case = next(has, None)
-    return Problem(finding, case, why_not) if case else None
+    return Problem(finding, case, why_not, cases) if case else None
 
 
-def _guarded(proposal: Proposal, why_not: Callable[[str], str]) -> Proposal:
-    """A proposal whose files may all be changed, or the reason why not."""
+def _guarded(proposal: Proposal, problem: Problem) -> Proposal:
+    """A proposal whose files may all be changed, or the reason why not. What it changes beside is not safe."""
     if isinstance(proposal.change, ByHand):
         return proposal
-    why = next((why for edit in proposal.change if (why := why_not(edit.text.path))), "")
-    return replace(proposal, change=ByHand(why)) if why else proposal
+    if why := next((why for edit in proposal.change if (why := problem.why_not(edit.text.path))), ""):
+        return replace(proposal, change=ByHand(why))
+    shared = list(dict.fromkeys(words for edit in proposal.change for words in _also_changed(edit, problem)))
+    return replace(proposal, why_unsafe="; ".join(filter(None, (proposal.why_unsafe, *shared)))) if shared else proposal
 
 
-def _by_hand(proposals: Sequence[Proposal]) -> Fix | None:
-    """The first proposal, if its text cannot be changed with certainty."""
+def _also_changed(one: TextEdit, problem: Problem) -> Iterator[str]:
+    """Which other objects have their line from the named template that an edit changes."""
+    if not one.template:
+        return
+    others = {
+        resource.ref
+        for case in problem.cases
+        for resource in case.all_resources()
+        if resource.ref not in problem.finding.objects and _is_written_at(resource, one)
+    }
+    if others:
+        yield f"{one.template} also writes this of {first_named(sorted(others))}"
+
+
+def _is_written_at(resource: Resource, one: TextEdit) -> bool:
+    place = place_of(resource.place(*one.path))
+    return (place.file, place.line, place.sure) == (one.text.path, one.line, "exact")
+
+
+def _by_hand(finding: Finding, proposals: Sequence[Proposal]) -> Fix | None:
+    """The way out with the reason why it is not an edit, if the text of the first proposal is not certain."""
     for proposal in proposals[:1]:
         if isinstance(proposal.change, ByHand):
-            steps = (f"Change it by hand: {proposal.change.why}.",)
-            safe = not proposal.why_unsafe
-            return Fix(proposal.title, safe, False, proposal.why_unsafe, steps=steps, proposed=True)
+            why = f"Change it by hand: {proposal.change.why}."
+            if finding.fix is not None:
+                return replace(finding.fix, steps=(*finding.fix.steps, why), proposed=True)
+            return Fix(proposal.title, not proposal.why_unsafe, False, proposal.why_unsafe, steps=(why,), proposed=True)
     return None
 
 

@@ -33,7 +33,7 @@ def guard(inputs: Sequence[str], *, writes: bool) -> Callable[[str], str]:
         if ".tgz:" in file:
             return f"{file} is in an archive"
         path = Path(file)
-        if not path.is_file():
+        if path.exists() and not path.is_file():
             return f"{file} is not a file on disk"
         if not any(path.resolve().is_relative_to(root) for root in roots):
             return f"{file} is outside of the input"
@@ -48,7 +48,7 @@ def written(patches: Iterable[Patch]) -> Iterator[Written]:
     """Write each file. One that is no longer as it was read, or cannot be written, is left alone."""
     for patch in patches:
         try:
-            now = read_bytes(patch.file, "read the file again")
+            now = _now(patch)
         except CannotContinue as why:
             yield Written(patch, str(why))
             continue
@@ -63,20 +63,34 @@ def written(patches: Iterable[Patch]) -> Iterator[Written]:
         yield Written(patch)
 
 
+def _now(patch: Patch) -> bytes:
+    """The file as it is; a file that a fix adds must not exist."""
+    if not patch.before and not Path(patch.file).exists():
+        return b""
+    return read_bytes(patch.file, "read the file again")
+
+
 def _root(path: str) -> Path:
     """The folder of a trial file, which names its sources relative to itself; else the input."""
     return Path(path).parent if kind_of(path) == TRIAL else Path(path)
 
 
 def _writable(path: Path) -> bool:
-    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    folder = next(parent for parent in path.parents if parent.is_dir())
+    return (os.access(path, os.W_OK) or not path.exists()) and os.access(folder, os.W_OK)
 
 
 def _replace(path: Path, content: bytes) -> None:
+    """Write a file; one without content is removed."""
+    if not content.strip():
+        path.unlink()
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_bytes(content)
-        shutil.copymode(path, beside)
+        if path.exists():
+            shutil.copymode(path, beside)
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from seatrial.model.result import Fixing
 from seatrial.model.snapshot import Snapshot
+from seatrial.model.trial import Step
 
 
 class ValueFlags(Struct, frozen=True):
@@ -25,6 +26,16 @@ class Limits(Struct, frozen=True):
     memory_mb: int = 0
     """How much the process may grow."""
     seconds: float = 0.0
+
+
+class Detour(Struct, frozen=True):
+    """What a user does once instead of a plain upgrade: steps before it, and flags of it."""
+
+    before: tuple[Step, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+NO_DETOUR = Detour()
 
 
 class CheckOptions(Struct, frozen=True):
@@ -74,5 +85,7 @@ class CheckOptions(Struct, frozen=True):
     """How many schedules between the bounds are tried."""
     interrupted: bool = False
     """Whether steps are also killed after each of their writes, and repeated."""
+    detour: Detour = NO_DETOUR
+    """How the first step that replaces a release is done."""
     fixing: Fixing | None = None
     """Which fixes are tried; none if it is None."""

@@ -6,9 +6,12 @@ from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from itertools import takewhile
 
+from msgspec.structs import replace
+
 from seatrial.engines.engine import load, names
 from seatrial.model.engine import Action, Role
 from seatrial.model.errors import CannotContinue
+from seatrial.model.options import NO_DETOUR, Detour
 from seatrial.model.trial import Step
 
 ALIASES = {"reconcile": "sync"}
@@ -24,6 +27,18 @@ def chosen(steps: tuple[Step, ...], words: Iterable[str], engine: str) -> tuple[
         own = ", ".join(dict.fromkeys(step.action for step in steps))
         raise CannotContinue(f"--steps {','.join(words)}: {engine} does not do that in its default trial ({own})")
     return kept
+
+
+def with_detour(steps: tuple[Step, ...], detour: Detour, engine: str) -> tuple[Step, ...]:
+    """The steps with a detour at the first one that replaces a release."""
+    roles = {action.name: action.role for action in load(engine).actions}
+    at = next(
+        (n for n, step in enumerate(steps) if roles.get(step.action) == "replace" and (n or len(steps) == 1)), None
+    )
+    if at is None or detour == NO_DETOUR:
+        return steps
+    once = replace(steps[at], flags=(*steps[at].flags, *detour.flags))
+    return (*steps[:at], *detour.before, once, *steps[at + 1 :])
 
 
 def _possible(steps: tuple[Step, ...], wanted: Collection[str], engine: str) -> tuple[Step, ...]:

@@ -24,7 +24,7 @@ from seatrial.model.resource import name_of
 from seatrial.model.result import Prerequisite
 from seatrial.model.trial import Step, Trial
 from seatrial.plan.cases import SAME_AGAIN, cases_of
-from seatrial.plan.chosen_steps import chosen
+from seatrial.plan.chosen_steps import chosen, with_detour
 from seatrial.plan.crowds import refuse_crowds
 from seatrial.plan.health_checks import tried_health_checks
 from seatrial.plan.matrix import Cell, cells, differences, transitions
@@ -129,7 +129,7 @@ def _of_input(path: str, kind: InputKind, options: CheckOptions) -> Iterator[Pla
         history = _history(path, opened, options) if engine.name == HELM.name else None
         deployed = history.current.number if history else 0
         every = load(engine.name).default_trial(options.instead or path, options.old, deployed)
-        steps = chosen(every, options.steps, engine.name)
+        steps = with_detour(chosen(every, options.steps, engine.name), options.detour, engine.name)
         # Manifests have no release name: old and new belong to the same app.
         one = PurePath(path).stem if kind == MANIFESTS and (options.old or options.instead) else ""
         trial = Trial(engines=(engine,), steps=steps, release=one)

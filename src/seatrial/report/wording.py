@@ -118,6 +118,8 @@ def _named(names: Sequence[str], one: str, many: str) -> str:
 
 def fix_label(fix: Fix) -> str:
     """`fix` for edits, `way out` for what is left to the user."""
+    if fix.proven and fix.steps:
+        return "plan"
     return "fix" if fix.edits or fix.proven else "way out"
 
 
@@ -126,6 +128,8 @@ def fix_line(fix: Fix) -> str:
     if not fix.edits and not fix.proven:
         return fix.title
     proven = "proven by rehearsing again" if fix.proven else "not proven"
+    if fix.steps:
+        return f"{fix.title} ({proven}; {fix.why_unsafe})"
     if fix.why_unsafe:
         return f"{fix.title} ({proven}; unsafe: {fix.why_unsafe})"
     return f"{fix.title} ({'safe' if fix.safe else 'unsafe'}, {proven})"

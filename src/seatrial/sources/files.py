@@ -40,6 +40,12 @@ def instead_of(path: Path) -> bytes | None:
     return instead.get(disk.resolved(path)) if instead else None
 
 
+def added_below(folder: Path) -> list[Path]:
+    """Files that are read although they are not on disk."""
+    root = disk.resolved(folder)
+    return sorted(path for path in _INSTEAD.get() or () if path.is_relative_to(root) and not disk.exists(path))
+
+
 def read_text(path: str, doing: str) -> Text:
     """A file that the user named, or standard input for `-`; `doing` is the action that errors mention."""
     return as_text(shown(path), read_bytes(path, doing), doing)

@@ -120,7 +120,7 @@ def delete(objects: Iterable[Manifest], namespace: str, flags: tuple[str, ...] =
     going: list[Body] = []
     for one in mapped:
         command = _about(one.body, namespace, "delete")
-        answer = yield msgspec.structs.replace(command, propagation="Background")
+        answer = yield msgspec.structs.replace(command, propagation=options.propagation)
         if not answer.served:
             words = f'{_resource(one.body, given)} "{name_of(one.body)}" not found'
             answer = Answer(404, message=words, reason="NotFound", failure=answer.failure)

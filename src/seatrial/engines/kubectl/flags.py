@@ -18,7 +18,7 @@ KNOWN = (
     *("-l KEY=VALUE", "--selector=KEY=VALUE", "--prune-allowlist=GROUP/VERSION/KIND", "--applyset=NAME"),
     "--validate=strict|warn|ignore",
 )
-KNOWN_TO_DELETE = ("--wait=false", "--timeout=DURATION", "--ignore-not-found", "-R", "--recursive")
+KNOWN_TO_DELETE = ("--cascade=orphan", "--wait=false", "--timeout=DURATION", "--ignore-not-found", "-R", "--recursive")
 VALIDATIONS = {
     "": "Strict",
     "true": "Strict",
@@ -84,6 +84,7 @@ class AskedToDelete(Struct, frozen=True):
 
     wait: bool = True
     ignore_not_found: bool = False
+    propagation: str = "Background"
     patience: str = "a week"
     """How long it waits for what it has deleted. Upstream says so of a timeout of 0, which is the default."""
 
@@ -107,6 +108,8 @@ def asked_to_delete(flags: Iterable[str]) -> AskedToDelete:
                 options = replace(options, wait=value != "false")
             case "--ignore-not-found":
                 options = replace(options, ignore_not_found=value != "false")
+            case "--cascade" if value.capitalize() in ("Orphan", "Background", "Foreground"):
+                options = replace(options, propagation=value.capitalize())
             case "--timeout" if value:
                 options = replace(options, patience=value)
             case _:

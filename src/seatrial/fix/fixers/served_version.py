@@ -1,4 +1,4 @@
-"""An API version that Kubernetes no longer serves is replaced by its successor, if the object is valid there."""
+"""An API version that Kubernetes, or a known operator, no longer serves is replaced by its successor."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from seatrial.fix.lines import with_value
 from seatrial.fix.proposal import Fixer, Problem, Proposal, joined
+from seatrial.kinds.operators.table import operator_kinds, release_number
 from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model.release import Resource
 from seatrial.model.resource import group_of, version_of
@@ -26,8 +27,14 @@ def propose(problem: Problem) -> Iterator[Proposal]:
 
 def _successor(resource: Resource) -> str:
     now = str(resource.body.get("apiVersion", ""))
-    removal = REMOVED.get((group_of(now), version_of(now), resource.ref.kind))
-    return removal.replacement if removal else ""
+    if removal := REMOVED.get((group_of(now), version_of(now), resource.ref.kind)):
+        return removal.replacement
+    operator, kind = operator_kinds().get((resource.ref.group, resource.ref.kind), (None, None))
+    if operator is None or kind is None:
+        return ""
+    newest = release_number("", operator)
+    served = kind.served(newest)
+    return f"{kind.group}/{kind.stored(newest)}" if served and version_of(now) not in served else ""
 
 
-FIXER = Fixer(("removed-api-version",), propose)
+FIXER = Fixer(("removed-api-version", "third-party-crd-absent"), propose)

@@ -26,7 +26,7 @@ def _unordered(about: About) -> str:
         )
     name = _variable(component)
     ready = f"{name}.ready" if local else f"[{name}]"
-    words = option(about.file, f"depends_on={ready}", f"dependsOn: {ready}", f"dependsOn: [${{{name}}}]")
+    words = option(about.file, f"depends_on={ready}", f"dependsOn: {ready}", f'dependsOn: ["${{{name}}}"]')
     return f"Give {{object}} at {{at}} {_braced(words)}."
 
 

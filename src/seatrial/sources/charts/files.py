@@ -13,6 +13,7 @@ import stat
 import tarfile
 import zlib
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from os import stat_result
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from msgspec.structs import replace
 from seatrial.model.errors import CannotContinue
 from seatrial.sources import disk, git
 from seatrial.sources.charts import helmignore
-from seatrial.sources.files import as_text, instead_of, project_of, read_bytes, reason, shown, within
+from seatrial.sources.files import added_below, as_text, instead_of, project_of, read_bytes, reason, shown, within
 
 FILE_BYTES_MAX = 5 * 1024 * 1024
 CHART_BYTES_MAX = 100 * 1024 * 1024
@@ -61,7 +62,8 @@ def read_folder(folder: str) -> ChartFiles:
     reading = _Reading(prefix, helmignore.rules(text), project)
     found: dict[str, bytes] = {}
     left = CHART_BYTES_MAX
-    for name, path in _walk(root, "", (disk.resolved(root),), reading):
+    added = ((path.relative_to(disk.resolved(root)).as_posix(), path) for path in added_below(root))
+    for name, path in chain(_walk(root, "", (disk.resolved(root),), reading), added):
         found[name] = _read(path, prefix + name)
         left -= len(found[name])
         if left < 0:
@@ -160,11 +162,12 @@ def _about(path: Path, named: str) -> stat_result:
 
 
 def _read(path: Path, named: str) -> bytes:
+    if (instead := instead_of(path)) is not None:
+        return instead.removeprefix(_BOM)
     if _about(path, named).st_size > FILE_BYTES_MAX:
         raise CannotContinue(f"{named}: read the chart: larger than the maximum file size {FILE_BYTES_MAX}")
     try:
-        instead = instead_of(path)
-        return (disk.read(path) if instead is None else instead).removeprefix(_BOM)
+        return disk.read(path).removeprefix(_BOM)
     except OSError as error:
         raise CannotContinue(f"{named}: read the chart: {reason(error)}") from None
 
