@@ -12,6 +12,7 @@ from msgspec import Struct
 from seatrial.model.program import Program
 from seatrial.model.resource import Body, Origin, Path, Place, Pointer, Ref
 from seatrial.model.result import Consumer, Difference, Prerequisite
+from seatrial.model.timeline import Rehearsal
 from seatrial.model.trial import Operator
 
 T = TypeVar("T")
@@ -35,8 +36,8 @@ class Resource(Struct, frozen=True, dict=True):
         return Pointer(self.origin, path)
 
 
-def once(of: Resource | Release, what: str, make: Callable[[], T]) -> T:
-    """What is computed of a resource or a release, kept with it: neither ever changes, and rules ask many times."""
+def once(of: Resource | Release | Rehearsal, what: str, make: Callable[[], T]) -> T:
+    """What is computed of something that never changes, kept with it: rules ask for it many times."""
     kept = of.__dict__
     if what not in kept:
         kept[what] = make()

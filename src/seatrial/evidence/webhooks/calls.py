@@ -18,13 +18,15 @@ from seatrial.graph import needs_of
 from seatrial.kinds.core.selection import fits
 from seatrial.kinds.webhooks import matching
 from seatrial.model.refusal import FailedCall
-from seatrial.model.release import Case, Resource
+from seatrial.model.release import Case, Resource, once
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata
 from seatrial.model.timeline import Event, Rehearsal
 
 CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 WORKLOADS = ("DaemonSet", "Deployment", "StatefulSet")
 NAMES_MAX = 3
+EVENTS_BETWEEN = 256
+"""How many events apart the live objects are kept."""
 
 Cause = Literal["authority", "stale", "itself", "bootstrap", "rolled", "unready", "tried-again"]
 World = dict[Ref, Body]
@@ -83,12 +85,19 @@ def webhooks_in(world: World) -> Iterator[Webhook]:
 
 def state(rehearsal: Rehearsal, event: Event) -> World:
     """The live objects just before an event."""
-    return _followed(rehearsal.timeline[: event.index])
+    kept = once(rehearsal, "worlds", lambda: [*_worlds(rehearsal)])
+    if not kept:
+        return {}
+    number = min(event.index // EVENTS_BETWEEN, len(kept) - 1)
+    world, step = kept[number]
+    return _followed(rehearsal.timeline[number * EVENTS_BETWEEN : event.index], dict(world), step)
 
 
 def state_after(moment: Moment) -> World:
     """The live objects when a step has ended and the cluster has settled."""
-    return _followed(event for event in moment.rehearsal.timeline if event.step <= moment.index)
+    rehearsal, step = moment.rehearsal, moment.index
+    found = once(rehearsal, f"world after {step}", lambda: _followed(e for e in rehearsal.timeline if e.step <= step))
+    return dict(found)
 
 
 def behind(world: World, service: Ref) -> Iterator[Body]:
@@ -224,9 +233,20 @@ def _needs(case: Case, event: Event, backer: Ref) -> bool:
     return bool(needed & {refused.ref, *leads_to(refused)})
 
 
-def _followed(events: Iterable[Event]) -> World:
-    found: World = {}
+def _worlds(rehearsal: Rehearsal) -> Iterator[tuple[World, int]]:
+    """The live objects at every so many events, and the step: what rules ask for is never far from one of them."""
+    world: World = {}
     step = -1
+    for start in range(0, len(rehearsal.timeline), EVENTS_BETWEEN):
+        yield dict(world), step
+        events = rehearsal.timeline[start : start + EVENTS_BETWEEN]
+        world = _followed(events, world, step)
+        step = events[-1].step
+
+
+def _followed(events: Iterable[Event], found: World | None = None, step: int = -1) -> World:
+    """The live objects after events that follow those that led to `found`, in this step."""
+    found = {} if found is None else found
     for event in events:
         if event.step < step:
             found = {}  # Another cluster: it was rebuilt.
