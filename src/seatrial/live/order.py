@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from seatrial.graph.drawing import path
 from seatrial.graph.linking import Graph, Link
 from seatrial.helm.kindorder import INSTALL_ORDER
 from seatrial.model.release import Resource
@@ -108,7 +109,7 @@ def _gate(link: Link, graph: Graph) -> Gate | None:
         case "made by":
             return Gate(link.object, "what creates it")
         case "field":
-            why = "the backend of its webhook" if link.gate else f"named in {'.'.join(map(str, link.field))}"
+            why = "the backend of its webhook" if link.gate else f"named in {path(link.field)}"
             return Gate(link.object, why, link.key, endpoints=link.gate)
 
 
