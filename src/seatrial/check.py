@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial, reduce
@@ -12,14 +12,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.evidence.alike import in_newest, once_for_crds
-from seatrial.evidence.causes import without_covered
 from seatrial.evidence.compare.engine_differences import Seen, contrasts, not_contrasted
 from seatrial.evidence.compare.engine_outcomes import standings
 from seatrial.evidence.compare.inputs import Side, comparison, marked
 from seatrial.evidence.compare.real_engine import agreement
-from seatrial.evidence.explained import one_for_all_versions, with_other_versions
-from seatrial.evidence.hidden import with_hidden
 from seatrial.evidence.obstacles import only_new, repairs_of, stopped
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.unknown_images import unknown_images
@@ -30,10 +26,10 @@ from seatrial.faults.interrupting import aftermaths, first_cases, interrupt
 from seatrial.fix.proving import mended
 from seatrial.fix.ways import with_way_out
 from seatrial.fix.writing import guard
+from seatrial.judging import findings, identified
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue, NothingToCheck
-from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard, worst_first
-from seatrial.model.fingerprint import fingerprint
+from seatrial.model.finding import Finding, worst_first
 from seatrial.model.masking import mask_of
 from seatrial.model.mix import Mix
 from seatrial.model.options import NO_DETOUR, CheckOptions, Detour
@@ -50,7 +46,7 @@ from seatrial.play import stored
 from seatrial.play.heard import Heard
 from seatrial.play.other_version import other_version
 from seatrial.play.rehearse import rehearse
-from seatrial.rules import all_explained, all_invariants, all_rules, page
+from seatrial.rules import all_explained, all_rules, page
 from seatrial.sources import MANIFESTS, TRIAL, InputKind, git, kind_of, line_at
 from seatrial.sources.files import reading_instead
 from seatrial.sources.places import place_of
@@ -156,7 +152,7 @@ def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked
         found.extend(more)
     first = first_cases([(trial.plan, trial.heard) for trial in trials])
     broken = tuple(interrupt(first, progress, dies=options.interrupted, tries=options.explore))
-    found.extend(aftermaths(broken, first, _identified))
+    found.extend(aftermaths(broken, first, identified))
     new = partial(_only_new, known=found)
     tried = [explore(*one, options.explore, new, progress) for one in first if options.explore]
     found.extend(finding for one in tried for finding in one.findings)
@@ -238,16 +234,6 @@ def _judged(
     return replace(result, continued=tuple(Played(one.case.name, one.rehearsal) for one in continued))
 
 
-def findings(seen: Sequence[Seen], rules: Sequence[Rule], schedules: Collection[str] = SCHEDULES) -> list[Finding]:
-    """What these rules find in rehearsals, and the breaches of invariants that they do not explain.
-
-    What all `schedules` show is certain.
-    """
-    reviewed = [_reviewed(one.rehearsal, one.case, rules) for one in seen]
-    found = one_for_all_versions(list(_one_for_all_cases(agreed(_findings(_trials(reviewed)), schedules))))
-    return once_for_crds(found)
-
-
 def _played(planned: list[Plan], progress: Callable[[str], None]) -> Iterator[_Trial]:
     """Every plan rehearsed, in order; several at a time, since half of the time the client sleeps."""
 
@@ -290,59 +276,6 @@ def _unbounded(seen: list[Seen]) -> Iterator[str]:
             without = "`will` or `likely`" if ORDINARY in lacking else "`will`"
             named = " and the ".join(lacking)
             yield f"{engine}: no rehearsal of the {named} schedule given, so no finding is {without}"
-
-
-def _reviewed(rehearsal: Rehearsal, case: Case, rules: Sequence[Rule]) -> Reviewed:
-    found = (finding for rule in rules for finding in rule.check(rehearsal, case))
-    named = (_identified(finding, case) for finding in found)
-    return Reviewed(rehearsal, case, with_other_versions(without_covered(named, rehearsal, rules), rehearsal, case))
-
-
-def _findings(trials: list[list[Reviewed]]) -> Iterator[Finding]:
-    """What the rules found, and the breaches of invariants that none of it explains."""
-    reviewed = [one for trial in trials for one in trial]
-    yield from (in_newest(finding, one.rehearsal, one.case) for one in reviewed for finding in one.findings)
-    for trial in map(_beside(reviewed), trials):
-        for invariant in all_invariants():
-            found = (_identified(finding, trial[0].case) for finding in invariant.check(trial))
-            yield from (in_newest(finding, trial[0].rehearsal, trial[0].case) for finding in found)
-
-
-def _identified(finding: Finding, case: Case) -> Finding:
-    return replace(finding, case=case.name, fingerprint=fingerprint(finding, case))
-
-
-def _beside(reviewed: list[Reviewed]) -> Callable[[list[Reviewed]], list[Reviewed]]:
-    """Adds to the rehearsals of a trial what the rules found in other cases with the same engine."""
-
-    def joined(trial: list[Reviewed]) -> list[Reviewed]:
-        others = (one for one in reviewed if one.rehearsal.engine == trial[0].rehearsal.engine)
-        elsewhere = tuple(f for one in others if one.case.name != trial[0].case.name for f in one.findings)
-        return [replace(one, elsewhere=elsewhere) for one in trial]
-
-    return joined
-
-
-def _trials(reviewed: list[Reviewed]) -> list[list[Reviewed]]:
-    """The rehearsals of each case with each engine, which differ in their schedule and follow each other."""
-    trials: list[list[Reviewed]] = []
-    for one in reviewed:
-        last = trials[-1] if trials else []
-        alike = all((o.case, o.rehearsal.engine) == (one.case, one.rehearsal.engine) for o in last)
-        if last and alike and one.rehearsal.schedule not in [o.rehearsal.schedule for o in last]:
-            last.append(one)
-        else:
-            trials.append([one])
-    return [list(with_hidden(trial)) for trial in trials]
-
-
-def _one_for_all_cases(findings: list[Finding]) -> Iterator[Finding]:
-    """Report a finding that several cases share once: where it is gravest, then preferably for the default case."""
-    reported: set[object] = set()
-    for finding in sorted(findings, key=lambda f: (gravity(f), f.case != "")):
-        if hazard(finding) not in reported:
-            reported.add(hazard(finding))
-            yield finding
 
 
 def _placed(finding: Finding) -> Finding:

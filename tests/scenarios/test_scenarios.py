@@ -15,6 +15,7 @@ from stable import Stable
 from story import Block, Ran, Scene, replayed, scenes, subjects
 
 import seatrial.check
+import seatrial.judging
 from seatrial.cli import main
 from seatrial.evidence.causes import overlaps
 from seatrial.evidence.compare.engine_differences import Seen
@@ -84,7 +85,7 @@ class Stage:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
         self._check = seatrial.check.check
-        self._findings = seatrial.check.findings
+        self._findings = seatrial.judging.findings
         self.results: list[Result] = []
         self.judged: list[Judged] = []
         self.recordings: dict[int, tuple[str, str]] = {}
