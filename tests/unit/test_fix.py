@@ -127,8 +127,12 @@ def test_an_annotation_keeps_the_line_endings_and_quotes_of_its_file(folder: Pat
             HEAD + '  {{ dict "annotations" (dict "a" "b") | toYaml | nindent 2 }}\n',
             "not certain",
         ),
+        (
+            HOOK + '    {{- if false }}\n    "helm.sh/resource-policy": keep\n    {{- end }}\n',
+            "under a condition",
+        ),
     ],
-    ids=["in an if", "absent by an if", "from a value"],
+    ids=["in an if", "absent by an if", "from a value", "the same key in an if"],
 )
 def test_what_is_not_certain_is_left_to_the_user(folder: Path, template: str, why: str) -> None:
     change = annotated(resource_of(template), {"helm.sh/resource-policy": "keep"})

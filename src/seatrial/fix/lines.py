@@ -217,6 +217,8 @@ def _added(resource: Resource, new: dict[str, str], after: tuple[str, ...]) -> E
         return line
     if _conditional(resource, line):
         return ByHand(f"{line.text.path}:{line.number}: the annotations are written under a condition")
+    if named := next((key for key in new if _is_written_below(line, key)), ""):
+        return ByHand(f"{line.text.path}:{line.number}: {named} is written there under a condition")
     quote = _quote_of_keys(line)
     new = {f"{quote}{key}{quote}": value for key, value in new.items()}
     if flow := _FLOW.fullmatch(line.rest):
@@ -233,6 +235,18 @@ def _added(resource: Resource, new: dict[str, str], after: tuple[str, ...]) -> E
         if isinstance(beside, Line) and unconditional and beside.indent == indent and _VALUE.fullmatch(beside.rest):
             return _inserted(beside, indent, lines)
     return _inserted(line, indent, lines)
+
+
+def _is_written_below(line: Line, key: str) -> bool:
+    """Whether the text below a key has another key that this rendering does not show."""
+    for number in range(line.number + 1, line.text.content.count("\n") + 2):
+        words = line.text.line_at(number)
+        ends = len(words) - len(words.lstrip()) <= line.indent and not words.lstrip().startswith(("{{", "#"))
+        if words.strip() and ends:
+            return False
+        if re.match(_KEY.format(key=re.escape(key)), words):
+            return True
+    return False
 
 
 def _quote_of_keys(line: Line) -> str:
