@@ -183,7 +183,7 @@ def test_a_check_with_helm_imports_no_other_engine() -> None:
 
 
 def test_only_engines_list_engines() -> None:
-    """A table of engines elsewhere is one more file to edit for the next engine."""
+    """A table of engines elsewhere is one more file to edit for the next engine, unless it has a row for the rest."""
     listed = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in sorted(SOURCES.rglob("*.py"))
@@ -196,6 +196,8 @@ def test_only_engines_list_engines() -> None:
 
 def _engines_in(node: ast.expr) -> set[str]:
     if isinstance(node, ast.Dict):
+        if any(isinstance(key, ast.Constant) and key.value == "" for key in node.keys):
+            return set()
         entries: list[ast.expr | None] = [*node.keys, *node.values]
     elif isinstance(node, LISTS):
         entries = [*node.elts]

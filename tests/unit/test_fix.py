@@ -16,6 +16,7 @@ from seatrial.fix.proposal import ByHand, Edits
 from seatrial.fix.proving import Texts, mended
 from seatrial.fix.writing import guard, written
 from seatrial.model.finding import Finding
+from seatrial.model.options import NO_DETOUR, Detour
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.result import Fixing, Patch, Result
 from seatrial.sources.opened import Opened
@@ -60,14 +61,14 @@ def text_after(change: Edits | ByHand) -> str:
 
 def tried(after: tuple[Finding, ...] | None, fixing: Fixing) -> tuple[Result, list[Texts]]:
     """The result of trying fixes for a hook flip, where a check with a fix finds `after`."""
-    texts: list[Texts] = []
+    tries: list[Texts] = []
 
-    def recheck(files: Texts) -> Result | None:
-        texts.append(files)
+    def recheck(texts: Texts, detour: Detour = NO_DETOUR) -> Result | None:
+        tries.append(texts)
         return None if after is None else replace(RESULT, findings=after)
 
     case = Case("", (release_of(HOOK),))
-    return mended(RESULT, [case], fixing, guard(["v2"], writes=False), recheck), texts
+    return mended(RESULT, [case], fixing, guard(["v2"], writes=False), recheck), tries
 
 
 def test_a_fix_is_taken_if_its_finding_goes(folder: Path) -> None:

@@ -28,6 +28,8 @@ FACTS = Facts(
             "left",
         ),
     ),
+    again="upgrade",
+    removal="uninstall",
 )
 
 
@@ -107,7 +109,9 @@ def test_a_generated_note_is_so() -> None:
 
 
 def test_waves_of_argo_cd() -> None:
-    facts = Facts("portal", "argocd", "Argo CD", (Fact(Ref("Job", "shop", "load"), "Sync", 3, order=1),))
+    facts = Facts(
+        "portal", "argocd", "Argo CD", (Fact(Ref("Job", "shop", "load"), "Sync", 3, order=1),), "sync", "delete"
+    )
     assert said("The Job is in wave 3.", facts) == ["so"]
     assert said("The Job is a PreSync hook in wave 2.", facts) == ["Job/shop/load is Sync, wave 3"]
     assert said("Resources with the same weight run in parallel.", facts) == []

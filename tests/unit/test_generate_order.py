@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.generate.order import Target, order
+from seatrial.generate.order import order
 from seatrial.generate.order.ordering import Ordering, patches
 from seatrial.model.options import CheckOptions
 from seatrial.plan.plans import plans
@@ -73,7 +73,7 @@ def write(tmp_path: Path) -> Write:
     return written
 
 
-def ordered(path: Path, target: Target, engine: str = "") -> tuple[Ordering, str]:
+def ordered(path: Path, target: str, engine: str = "") -> tuple[Ordering, str]:
     engines = (engine,) if engine else ()
     found, graph = order(target, next(plans(CheckOptions(inputs=(str(path),), engines=engines, namespace="default"))))
     return found, patches(found, graph.resources)
@@ -151,7 +151,7 @@ def test_objects_that_need_one_another_are_named(write: Write) -> None:
 
 
 @pytest.mark.parametrize("target", ["argocd", "helm", "kapp", "cli-utils", "pulumi"])
-def test_patches_are_yaml_that_says_the_same(write: Write, target: Target) -> None:
+def test_patches_are_yaml_that_says_the_same(write: Write, target: str) -> None:
     found, text = ordered(write(WEBHOOK.replace("Validating", "Mutating") + GATE), target)
     read: dict[str, Any] = {}
     for document in documents(Text("order.yaml", text)):

@@ -12,7 +12,7 @@ import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 
 from seatrial.check import check
-from seatrial.generate.wait import Gate, Target, wait
+from seatrial.generate.wait import Gate, wait
 from seatrial.graph.linking import Graph, graph_of
 from seatrial.model.errors import CannotContinue
 from seatrial.model.options import CheckOptions
@@ -140,7 +140,7 @@ def test_braces_of_the_input_are_no_actions_of_a_template(graph: Graph) -> None:
 
 
 @pytest.mark.parametrize(("target", "engine"), TARGETS.items())
-def test_manifests_are_valid_and_pass_the_check(target: str, engine: Target, tmp_path: Path) -> None:
+def test_manifests_are_valid_and_pass_the_check(target: str, engine: str, tmp_path: Path) -> None:
     source = graph_of([read_manifests(str(_written(tmp_path, INPUT.replace("{{ odd }}", "odd"))), namespace="shop")])
     text = wait([target], Gate(engine, "shop"), source)
     for body in bodies(text):

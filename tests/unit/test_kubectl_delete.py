@@ -68,7 +68,8 @@ def test_objects_can_be_named_without_files() -> None:
 
 def test_an_unknown_flag_is_named() -> None:
     with pytest.raises(
-        CannotContinue, match=r"step delete: the flag --now cannot be rehearsed; known are --cascade=orphan, --wait=false"
+        CannotContinue,
+        match=r"step delete: the flag --now cannot be rehearsed; known are --cascade=orphan, --wait=false",
     ):
         _played(_with(NAMESPACE), delete(_files(FREE), "default", ("--now",)))
 

@@ -39,7 +39,6 @@ GENERATE = App(
     group_commands=Group("Commands"),
 )
 
-Target = Literal["helm", "argocd", "flux", "kapp", "cli-utils", "pulumi"]
 TARGETS = (
     "webhook/NAME (with --in) or webhook/NAME=NAMESPACE/SERVICE, crd/PLURAL.GROUP, secret/NAMESPACE/NAME[:KEY], "
     "image/REGISTRY/NAME:TAG, imagestreamtag/NAMESPACE/NAME:TAG, database/HOST:PORT, bucket/URL."
@@ -49,7 +48,7 @@ TARGETS = (
 @GENERATE.command
 def order(
     *inputs: Inputs,
-    target: Annotated[Target, flag("--for", group=REHEARSAL, value="ENGINE")],
+    target: Annotated[str, flag("--for", group=REHEARSAL, value="ENGINE")],
     release: ReleaseFlags = NO_FLAGS,
     output: Annotated[Literal["yaml", "json"], flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "yaml",
     display: OutputFlags = DEFAULT_OUTPUT,
@@ -64,7 +63,7 @@ def order(
     Parameters
     ----------
     target
-        Engine that the order is for.
+        Engine that the order is for: helm, argocd, flux or pulumi; also kapp and cli-utils (kpt).
     output
         yaml, or json for programs.
     """
@@ -74,13 +73,13 @@ def order(
     with terminal.progress_line(display) as progress:
         from msgspec.structs import replace
 
-        from seatrial.generate.order import REHEARSED
+        from seatrial.generate.order import groups
         from seatrial.generate.order import order as ordered
         from seatrial.generate.order.ordering import as_json, patches
         from seatrial.plan.plans import plans
 
         progress(f"read {' '.join(inputs)}")
-        if target in REHEARSED and not asked.engines:
+        if groups(target) and not asked.engines:
             asked = replace(asked, engines=(target,))
         found, graph = ordered(target, next(plans(asked)))
     from seatrial.report.page import harmless
@@ -93,9 +92,7 @@ def order(
 @GENERATE.command
 def wait(
     *targets: Annotated[str, Parameter(help=TARGETS, show_default=False)],
-    target: Annotated[
-        Literal["helm", "argocd", "flux", "kubectl", "pulumi"], flag("--for", group=REHEARSAL, value="ENGINE")
-    ],
+    target: Annotated[str, flag("--for", group=REHEARSAL, value="ENGINE")],
     source: Annotated[str, flag("--in", group=REHEARSAL, value="INPUT")] = "",
     namespace: Annotated[str, flag("--namespace", "-n", group=REHEARSAL, value="NAME")] = "",
     name: Annotated[str, flag("--name", group=OUTPUT, value="NAME")] = "",
@@ -113,7 +110,7 @@ def wait(
     Parameters
     ----------
     target
-        Engine that runs the Job: its hook, weight or wave.
+        Engine that runs the Job, for its hook, weight or wave: helm, argocd, flux, kubectl or pulumi.
     source
         Chart or manifests with the webhook configuration, its Service and an object to call it with.
     namespace
@@ -130,11 +127,14 @@ def wait(
         How long the Job waits before it fails (default: 10m).
     """
     from seatrial.cli import terminal
+    from seatrial.engines.engine import names
     from seatrial.generate.wait import IMAGE, Gate, rendered_with
     from seatrial.generate.wait import wait as gate_of
     from seatrial.text.durations import seconds_in
 
     refuse_flags("generate wait", targets)
+    if target not in names():
+        raise CannotContinue(f"--for {target}: no such engine; use one of {', '.join(names())}")
     if not targets:
         raise CannotContinue(f"generate wait needs a target: {TARGETS}")
     graph = None

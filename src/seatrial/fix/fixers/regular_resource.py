@@ -18,8 +18,8 @@ HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
 RUNS = ("Job", "Pod")
 """A hook of these kinds has work to do at its event."""
 ADOPTION = "a release that is installed must adopt it once: helm upgrade --take-ownership"
-ADOPTS = ("argocd", "flux")
-"""Engines that take over what exists."""
+REFUSES = "helm"
+"""The engine that does not take over what exists."""
 SECOND = ("post-hook-wait-deadlock", "argocd-postsync-health-deadlock")
 """Rules whose first object only needs the hook."""
 
@@ -28,7 +28,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     resource = _hook(problem)
     if resource is None:
         return
-    adopts = all(engine.name in ADOPTS for engine in problem.finding.engines)
+    adopts = all(engine.name != REFUSES for engine in problem.finding.engines)
     yield Proposal(f"make {resource.ref} a regular resource", _without_hook(resource), "" if adopts else ADOPTION)
 
 

@@ -8,15 +8,14 @@ from seatrial.fix.ways.about import About, Way
 def _held_by_a_finalizer(about: About) -> str:
     if len(about.finding.objects) == 1:
         return "Remove the finalizer from {object} at {at}, unless a controller removes it when the object is deleted."
-    return {
+    table = {
+        "": "Put {others} ({at}) into another release and uninstall that first; or add a pre-delete hook Job that "
+        "deletes what {object} cleans up, and waits until it is gone.",
         "flux": "Remove {others} ({at}) in one commit and {object} in a later one.",
         "kubectl": "Delete {others} ({at}) first and wait, then the folder with {object}.",
         "pulumi": "Let {others} ({at}) depend on {object} and on its role bindings: Pulumi then deletes them first.",
-    }.get(
-        about.engine,
-        "Put {others} ({at}) into another release and uninstall that first; or add a pre-delete hook Job that deletes "
-        "what {object} cleans up, and waits until it is gone.",
-    )
+    }
+    return table.get(about.engine) or table[""]
 
 
 def _forced(about: About) -> str:

@@ -11,7 +11,7 @@ def _restarted(about: About) -> str:
     """The checksum names the template of the configuration, which is the second place."""
     written = about.there.rpartition(":")[0] or about.there
     path = written.partition(TEMPLATES)[2]
-    if about.engine not in ("helm", "flux", "argocd") or not path:
+    if not path:
         return (
             "Let the pods of {others} change with {object}: put a hash of its content into its name or their "
             "annotations."

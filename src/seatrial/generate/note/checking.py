@@ -55,7 +55,7 @@ def _instead(statement: Statement, facts: Facts) -> str | None:
             words = "Helm runs the hooks of an event one at a time: by weight, then by name"
             return words if at_once else ""
         case DefaultPolicy():
-            if facts.engine not in ("helm", "argocd"):
+            if not any(fact.hook for fact in facts.objects):
                 return None
             return "a hook without a delete policy has the default before-hook-creation: it is deleted and recreated"
         case AllPolicies(policy=policy):

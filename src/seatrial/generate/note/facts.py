@@ -46,6 +46,10 @@ class Facts(Struct, frozen=True):
     """`Helm`"""
     objects: tuple[Fact, ...]
     """In the order in which they are created; then those that were not reached."""
+    again: str
+    """What the engine calls the next deployment of the same: `upgrade`."""
+    removal: str
+    """What it calls the removal: `uninstall`."""
     failed: tuple[str, ...] = ()
     """How steps ended that did not end well: `helm upgrade hangs: ...`."""
 
@@ -80,7 +84,19 @@ def facts_of(rehearsal: Rehearsal, case: Case) -> Facts:
         for number, step in enumerate(rehearsal.steps)
         if number in (first, again, last) and step.outcome != "ok"
     )
-    return Facts(release.name, rehearsal.engine.name, rehearsal.label, tuple(found), failed)
+    again_word, removal_word = (
+        rehearsal.steps[number].action if number is not None else default
+        for number, default in ((again, "the next deployment"), (last, "removal"))
+    )
+    return Facts(
+        name=release.name,
+        engine=rehearsal.engine.name,
+        label=rehearsal.label,
+        objects=tuple(found),
+        again=again_word,
+        removal=removal_word,
+        failed=failed,
+    )
 
 
 def _order(rehearsal: Rehearsal, step: int, release: Release) -> dict[Ref, int]:

@@ -10,7 +10,6 @@ from seatrial.generate.note.facts import CRDS, REGULAR, Fact, Facts
 NODES_MAX = 80
 NAMED_MAX = 12
 STORES = ("PersistentVolumeClaim", "Namespace", "CustomResourceDefinition")
-WORDS = {"helm": ("upgrade", "uninstall"), "pulumi": ("up", "destroy")}
 
 
 def note(facts: Facts) -> str:
@@ -18,7 +17,7 @@ def note(facts: Facts) -> str:
 
 
 def _lines(facts: Facts) -> Iterator[str]:
-    again, removal = WORDS.get(facts.engine, ("sync", "delete"))
+    again, removal = facts.again, facts.removal
     yield f"# What {facts.label} does with {facts.name}"
     yield ""
     yield "Written by `seatrial generate note` from a rehearsal; `seatrial generate note --check` reads it again."

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from difflib import get_close_matches
+from typing import NoReturn
 
 from seatrial.engines.act import Reconcile, Sync
+from seatrial.engines.engine import names
 from seatrial.generate.order import argocd, flux, helm, named
 from seatrial.generate.order.ordering import Ordering
 from seatrial.graph.linking import Graph, graph_of
 from seatrial.model.errors import CannotContinue
 from seatrial.plan.plan import Plan
 
-Target = Literal["helm", "argocd", "flux", "kapp", "cli-utils", "pulumi"]
-TARGETS: tuple[Target, ...] = get_args(Target)
-REHEARSED = ("argocd", "flux")
-"""Engines that group objects into applications of their own: they read the input. Others take it as it is."""
+OTHERS = ("kapp", "cli-utils")
+"""Tools that are not rehearsed, and whose annotations are known."""
 
 
-def order(target: Target, plan: Plan) -> tuple[Ordering, Graph]:
+def groups(target: str) -> bool:
+    """Whether an engine groups objects into applications of its own: then it reads the input."""
+    return target in (argocd.ENGINE, flux.ENGINE)
+
+
+def order(target: str, plan: Plan) -> tuple[Ordering, Graph]:
     """What to add for an engine, and the graph that it was inferred from."""
     newest = {(release.namespace, release.name): release for release in plan.case.releases if release is not None}
     releases = list(newest.values())
@@ -41,3 +46,14 @@ def order(target: Target, plan: Plan) -> tuple[Ordering, Graph]:
             if act is None:
                 raise CannotContinue("--for flux: the input contains nothing that Flux reconciles")
             return flux.ordering(graph, act.fleet), graph
+        case _:
+            return _refused(target)
+
+
+def _refused(target: str) -> NoReturn:
+    if target in names():
+        raise CannotContinue(f"--for {target}: it applies objects in the order of the input, and reads no annotation")
+    known = (*names(), *OTHERS)
+    close = get_close_matches(target, known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"use one of {', '.join(known)}"
+    raise CannotContinue(f"--for {target}: {hint}")

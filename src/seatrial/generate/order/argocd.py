@@ -16,6 +16,7 @@ from seatrial.graph.linking import Graph
 from seatrial.helm import argocd_hooks
 from seatrial.model.resource import Ref
 
+ENGINE = "argocd"
 LABEL = "Argo CD"
 MOVED_BY_ITSELF = ("CustomResourceDefinition", "Namespace")
 ROUNDS_MAX = 1000

@@ -16,6 +16,7 @@ from seatrial.generate.order.requirements import Requirement, requirements, with
 from seatrial.graph.linking import Graph
 from seatrial.model.resource import Ref
 
+ENGINE = "flux"
 LABEL = "Flux"
 BY_ITSELF = ("CustomResourceDefinition", "Namespace")
 STAGES_MAX = 20

@@ -14,7 +14,6 @@ from seatrial.generate.yamltext import comment, document
 from seatrial.graph.linking import Graph
 from seatrial.helm import argocd_hooks, hooks
 
-Target = Literal["helm", "argocd", "flux", "kubectl", "pulumi"]
 Phase = Literal["pre", "post"]
 IMAGE = "docker.io/alpine/k8s:1.34.1"
 """Has sh, kubectl, nc and curl."""
@@ -28,7 +27,8 @@ STANDS_FOR_IT = "seatrial-release-namespace"
 class Gate(Struct, frozen=True):
     """What to write."""
 
-    target: Target
+    target: str
+    """The engine that runs it."""
     namespace: str = ""
     """Of the Job; for Helm that of the release if it is empty."""
     name: str = ""
@@ -165,7 +165,7 @@ def _comments(body: dict[str, Any]) -> dict[tuple[str | int, ...], tuple[str, ..
     return {("spec", "activeDeadlineSeconds"): ("The Job fails if it has waited this long.",)}
 
 
-def rendered_with(target: Target) -> str:
+def rendered_with(target: str) -> str:
     """The namespace to read an input with, if none is given."""
     return STANDS_FOR_IT if target == "helm" else "default"
 
