@@ -112,7 +112,7 @@ def test_the_workload_of_a_release_is_not_assumed(brought: list[Ref], left: list
         ),
         (
             Operator("sluice", kinds=("Lock",)),
-            "assume.operators: sluice: kinds: 'Lock' is not of the form Kind.group",
+            "assume.operators: sluice: 'Lock' is not of the form Kind.group",
         ),
         (
             Operator("sluice", kinds=("Lock.canal.example",), produces={"sekret": "spec.name"}),

@@ -98,7 +98,8 @@ class Transport:
             raise self._refused(request, response.status, response.read())
         self._open.add(response)
         try:
-            yield from _lines(response)
+            if not self.is_closed:  # Else it was closed while the reply was on its way.
+                yield from _lines(response)
         finally:
             self._open.discard(response)
             response.close()

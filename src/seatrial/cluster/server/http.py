@@ -29,8 +29,6 @@ BUSY_SHARE = 0.4
 IDLE_SHARE = 0.05
 LOOP_ITERATIONS = 8
 """Iterations of the event loop until every accepted connection is known and closed."""
-FAREWELL_SECONDS = 1.0
-FAREWELL_TURNS = 100
 DOUBT_SECONDS = 3.0
 TASKS = Path("/proc/self/task")
 DISCOVERY = ("/api", "/apis")
@@ -261,11 +259,6 @@ class ApiServer:
         self._listening.close()
         for door in self._doors:
             (await door).close()
-        # A client that was stopped closes its watches by itself. It would complain about one that ends so early.
-        for _ in range(FAREWELL_TURNS):
-            if not any(connection.opened for connection in self.connections):
-                break
-            await asyncio.sleep(FAREWELL_SECONDS / FAREWELL_TURNS)
         # A client may have been accepted a moment ago; its connection is created in the following iterations.
         for _ in range(LOOP_ITERATIONS):
             for connection in tuple(self.connections):

@@ -31,6 +31,8 @@ class Checkpoint:
         self._replaced: list[Registration] = []
         self.creating: dict[str, Registration] = {}
         """What is being created: pending operations, which a run that dies leaves behind."""
+        self._left: dict[str, Registration] = {}
+        """What a run that died was creating, while it is created again."""
         self.releases: Shelf = {}
         """What Helm has recorded of the Releases among them."""
 
@@ -63,7 +65,17 @@ class Checkpoint:
             )
             one = replace(one, object=with_metadata(one.object, name=name), ref=one.ref and replace(one.ref, name=name))
         self.creating[one.urn] = one
+        if died is not None:
+            self._left[one.urn] = died
         return one
+
+    def refused(self, urn: str) -> None:
+        """Note that a resource was not created. What an earlier run left pending stays so."""
+        left = self._left.pop(urn, None)
+        if left is None:
+            self.creating.pop(urn, None)
+        else:
+            self.creating[urn] = left
 
     def ready(self, urn: str) -> None:
         self._states[urn] = replace(self._states[urn], unready=False)

@@ -24,6 +24,7 @@ from seatrial.model.resource import Body, Ref, annotations_of, metadata, ref_of,
 from seatrial.readiness import pulumi as readiness
 
 TRIES_MAX = 6
+SERVER_ERROR = 500
 PROPAGATIONS = {"orphan": "Orphan", "background": "Background", "foreground": "Foreground"}
 CRD = "CustomResourceDefinition"
 REQUIRED = re.compile(r"([\w.\[\]]+): Required value")
@@ -44,6 +45,8 @@ def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) ->
             checkpoint.put(one, unready=True)
             return (yield from awaited(one, answer.body, checkpoint, updated=False))
         if answer.served and answer.code != 404:
+            if answer.code < SERVER_ERROR:
+                checkpoint.refused(one.urn)
             exists = answer.code == 409 and answer.message.endswith("already exists")
             said = messages.in_conflict(answer, manager_of(one))
             said += messages.ALREADY_EXISTS if exists else ""
