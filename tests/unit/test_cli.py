@@ -321,7 +321,7 @@ def test_a_kustomization_inside_a_folder_of_manifests_is_refused(
     [
         (("--engine", "flux@0.41"), "--engine flux@0.41: this version is not modelled; use 2.9"),
         (("--engine", "kubectl@1.20"), "--engine kubectl@1.20: this version is not modelled; use 1.34"),
-        (("--engine", "pulumi@3"), "--engine pulumi@3: this version is not modelled; use 4.32"),
+        (("--engine", "pulumi@3"), "--engine pulumi@3: this version is not modelled; use 4.0 to 4.32"),
         (("--repo", "platform"), "--repo platform: needs URL=PATH, the local checkout of a repository"),
     ],
 )
