@@ -2,7 +2,7 @@
 
 A result depends on the options, on seatrial itself, and on every answer of the disk and of git: `sources.disk` records
 them. An entry holds these answers and what reports show of the result. It is an optimization and nothing else: an entry
-that is missing, damaged or of somebody else counts as none, and a folder that cannot be written is no error.
+that is missing, damaged or of another user counts as none, and a folder that cannot be written is no error.
 """
 
 from __future__ import annotations

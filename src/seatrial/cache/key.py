@@ -26,7 +26,7 @@ NOT_SOURCES = ("__pycache__",)
 def key_of(options: CheckOptions, beside: str) -> str:
     """The name of the check with these options; empty if its result is not kept.
 
-    The user's binaries and programs read what nobody can list, and a check that changes files has to look at them.
+    The user's binaries and programs read what cannot be listed, and a check that changes files has to look at them.
     """
     fixing = options.fixing
     if options.helm_binary or options.kubectl_binary or options.compare_engines or options.trust:

@@ -32,7 +32,7 @@ def preflight(
     """Check whether a cluster is ready for a release, now.
 
     Prerequisites one by one, with the reason and the line that needs them. Leftovers of an earlier life: webhooks
-    without a backend, objects that are being deleted, CRDs with stored versions, objects of nobody or of another
+    without a backend, objects that are being deleted, CRDs with stored versions, objects of no release or of another
     release, an unfinished Helm operation. Permissions that the engine needs; pass --as to ask for the account of Argo
     CD, Flux or CI. Nothing is changed, and nothing is rehearsed: that does `seatrial check --live`.
 

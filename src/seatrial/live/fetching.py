@@ -97,7 +97,7 @@ class Fetching:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all watches. A thread that was just opening one ends it when it is told again."""
+        """End all watches. A thread that was just opening one ends it when it is closed again."""
         for _turn in range(JOINS_MAX):
             self.client.transport.close()
             for thread in self._threads:

@@ -53,7 +53,7 @@ def is_running(workload: Body) -> bool:
 
 
 def stand_in(workload: Body) -> Body:
-    """A workload of somebody else that runs: its pods are ready without the volumes and Secrets that they use."""
+    """A workload of another release that runs: its pods are ready without the volumes and Secrets that they use."""
     spec = workload.get("spec") or {}
     template = spec.get("template") or {}
     containers = [_container(one) for one in listed(template, "spec", "containers")]

@@ -99,7 +99,7 @@ def _gate(link: Link, graph: Graph) -> Gate | None:
         return None
     match link.why:
         case "backend":
-            return None  # Whoever needs the Service waits for its endpoints.
+            return None  # What needs the Service waits for its endpoints.
         case "namespace":
             return Gate(link.object, "its namespace")
         case "definition":

@@ -1,6 +1,6 @@
 """What was read of a live cluster, as the `World` that kinds, readiness and graph know. Sends nothing.
 
-A function over a `Seen` is pure: what it reads and nobody has fetched yet is collected in `unread` and `unanswered`.
+A function over a `Seen` is pure: what it reads and what is not fetched yet is collected in `unread` and `unanswered`.
 The caller fetches it and runs the function again, until nothing is left to fetch.
 """
 

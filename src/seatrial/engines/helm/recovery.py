@@ -20,7 +20,7 @@ from seatrial.model.trial import Step
 
 BY_HAND = "kubectl"
 RUNS_ONCE = ("Job", "Pod")
-"""Kinds of hooks that may be deleted by hand: they are created anew."""
+"""Kinds of hooks that may be deleted by hand: they are created again."""
 
 
 def ways_out(steps: Sequence[PlannedStep[Any]], index: int, wrote: Ref) -> Iterator[WayOut]:

@@ -1,4 +1,4 @@
-"""What an engine must be told so that it deploys in order. Data, and how it is written."""
+"""What an engine needs so that it deploys in order. Data, and how it is written."""
 
 from __future__ import annotations
 
