@@ -68,7 +68,7 @@ class FaultProxy(ThreadingHTTPServer):
         return None
 
     def hang_up(self) -> None:
-        """End the watches whose clients are gone: nobody else tells the server."""
+        """End the watches whose clients are gone: the server does not notice it otherwise."""
         for upstream in tuple(self.relayed):
             if upstream.sock is not None:
                 with contextlib.suppress(OSError):

@@ -234,7 +234,7 @@ def test_a_busy_or_failing_server_is_asked_again(room: Room) -> None:
 
 
 def test_an_api_server_that_goes_away_is_read_again_when_it_is_back(room: Room) -> None:
-    """After as many failures as a watch endures, the list is begun anew, as long as the deadline allows."""
+    """After as many failures as a watch endures, the list begins again, as long as the deadline allows."""
     read = Read("Deployment", "apps", "default", "web")
     with Client(Target(room.proxy.url)) as client, Fetching(client, Seen(), SECONDS_MAX) as fetching:
         fetching._take(_Synced(read, []))

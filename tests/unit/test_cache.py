@@ -20,7 +20,7 @@ from seatrial.model.options import CheckOptions, ValueFlags
 from seatrial.sources import disk
 
 STORIES = Path(__file__).parents[1] / "scenarios"
-TOLD = (
+SAME = (
     "fix-hook-weights.md",
     "argocd-configmap-is-a-hook.md",
     "flux-crds-that-do-not-exist-yet.md",
@@ -69,7 +69,7 @@ def _ran(arguments: tuple[str, ...], capsys: Capture) -> tuple[int, str, str]:
     return main([*arguments]), *capsys.readouterr()
 
 
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", SAME)
 def test_a_story_is_the_same_from_the_cache(name: str, cache: Path, rehearsed: list[str], capsys: Capture) -> None:
     again = 0
     for scene in scenes((STORIES / name).read_text()):
@@ -166,7 +166,7 @@ def test_without_a_private_folder_there_is_no_cache(
 
 
 OPENED: list[object] = []
-"""What Python itself says was opened and listed; it cannot be told to stop."""
+"""What Python itself says was opened and listed; it cannot be stopped."""
 
 
 def test_everything_that_is_read_is_recorded(cache: Path) -> None:

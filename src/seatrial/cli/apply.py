@@ -144,7 +144,7 @@ def _confirm(client: Client, count: int, *, yes: bool) -> None:
     where = client.transport.target.context or client.transport.target.server
     if not sys.stdin.isatty():
         raise CannotContinue(
-            f"apply {count} objects to {where}: nobody can be asked here; --yes applies without asking"
+            f"apply {count} objects to {where}: there is no terminal to ask on; --yes applies without asking"
         )
     sys.stderr.write(f"Apply these {count} objects to {where}? [y/N] ")
     sys.stderr.flush()

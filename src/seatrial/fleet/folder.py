@@ -15,9 +15,9 @@ from seatrial.fleet.checked import Checked, Needed, Progress, check_one, checked
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.options import CheckOptions
 from seatrial.model.result import Result
-from seatrial.sources import MANIFESTS, kind_of
-from seatrial.sources.charts.folder import changed_charts, charts_in, is_folder_of_charts, is_library
+from seatrial.sources.charts.folder import changed_charts, is_library
 from seatrial.sources.files import reading_instead, shown
+from seatrial.sources.fleetfile import charts_or_itself, holds_charts
 
 
 def check_all(
@@ -51,7 +51,7 @@ def _wanted(policy: Policy, result: Result) -> set[str]:
 
 
 def _all(options: CheckOptions, since: str, progress: Progress, needed: Needed) -> Result:
-    if not since and not any(map(_is_fleet, options.inputs)):
+    if not since and not any(map(holds_charts, options.inputs)):
         return check_one(options, needed, progress)
     if options.compare or options.consumers:
         flag = "--compare" if options.compare else "--consumers"
@@ -67,10 +67,6 @@ def _all(options: CheckOptions, since: str, progress: Progress, needed: Needed) 
     return merged(list(_checked(found, progress, needed)))
 
 
-def _is_fleet(path: str) -> bool:
-    return kind_of(path) == MANIFESTS and is_folder_of_charts(path)
-
-
 def tasks(options: CheckOptions, since: str = "") -> Iterator[CheckOptions]:
     """The options of each chart of a folder, and of each other input."""
     for path in options.inputs:
@@ -78,9 +74,8 @@ def tasks(options: CheckOptions, since: str = "") -> Iterator[CheckOptions]:
             for chart, old in changed_charts(Path(path), since):
                 if not is_library(chart):
                     yield replace(options, inputs=(shown(str(chart)),), old=old)
-        elif _is_fleet(path):
-            charts = (chart for chart in charts_in(Path(path)) if not is_library(chart))
-            yield from (replace(options, inputs=(shown(str(chart)),)) for chart in charts)
+        elif holds_charts(path):
+            yield from (replace(options, inputs=(chart,)) for chart in charts_or_itself(path))
         else:
             yield replace(options, inputs=(path,))
 

@@ -1,6 +1,6 @@
 """`verify`: what a deployment should have brought, against what is there. Sends nothing.
 
-Each check is a function over what was read of the cluster. A problem is something that is so now; what cannot be told
+Each check is a function over what was read of the cluster. A problem is something that is so now; what cannot be known
 from the cluster alone is a note.
 """
 

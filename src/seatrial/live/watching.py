@@ -17,7 +17,7 @@ from seatrial.live.transport import JSON, Disconnected, Refused, Request, status
 from seatrial.model.resource import Body, dig, metadata, name_of
 
 WATCH_SECONDS_MAX = 300
-"""After this time the API server is told to end a watch, which is then resumed."""
+"""After this time the API server ends a watch, which is then resumed."""
 SLACK_SECONDS = 15
 """How much later a server may end it before the connection counts as lost."""
 FAILURES_MAX = 8

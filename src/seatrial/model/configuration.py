@@ -5,11 +5,11 @@ The file comes with the input, so it is untrusted: nothing in it names a program
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct
+
+from seatrial.model.schema import schema_of
 
 Rules = Annotated[
     tuple[str, ...], Meta(description="Names (`object-lost`), codes (`ST002`) or beginnings of codes (`ST2`).")
@@ -50,11 +50,4 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, rename="keb
 
 def schema() -> str:
     """The JSON Schema of seatrial.yaml, as published in docs/seatrial.schema.json."""
-    (shape,), shapes = msgspec.json.schema_components((Configuration,), ref_template="#/$defs/{name}")
-    document = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "seatrial.yaml",
-        **shape,
-        "$defs": shapes,
-    }
-    return json.dumps(document, indent=2) + "\n"
+    return schema_of(Configuration, "seatrial.yaml")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct, field
 
 from seatrial.model.finding import Finding
 from seatrial.model.result import Exit, Result
+from seatrial.model.schema import schema_of
 
 Texts = tuple[str, ...]
 
@@ -75,11 +74,4 @@ class Fleet(Struct, frozen=True):
 
 def schema() -> str:
     """The JSON Schema of a fleet file, as published in docs/fleet.schema.json."""
-    (shape,), shapes = msgspec.json.schema_components((FleetFile,), ref_template="#/$defs/{name}")
-    document = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A fleet of trials",
-        **shape,
-        "$defs": shapes,
-    }
-    return json.dumps(document, indent=2) + "\n"
+    return schema_of(FleetFile, "A fleet of trials")

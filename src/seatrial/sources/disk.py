@@ -48,7 +48,7 @@ def note(question: str, about: str, answer: str) -> None:
 
 
 def cannot_be_known() -> None:
-    """Something is read that nobody can list: by a program, or from a pipe."""
+    """Something is read that cannot be listed: by a program, or from a pipe."""
     if (record := _RECORD.get()) is not None:
         record.complete = False
 

@@ -34,7 +34,7 @@ def inputs_of(pattern: str) -> list[str]:
     """What a path or a glob names, by name: each chart of a folder of charts, but no library charts."""
     if not glob.has_magic(pattern) or disk.exists(Path(pattern)):
         kind_of(pattern)  # Says what is wrong with a path that is none.
-        return list(_charts_or_itself(pattern))
+        return list(charts_or_itself(pattern))
     anchor = Path(Path(pattern).anchor)
     matches = sorted(map(str, disk.matching(anchor, str(Path(pattern).relative_to(anchor)))))
     found = [one for path in matches if _is_input(path) for one in _usable(path)]
@@ -45,15 +45,21 @@ def inputs_of(pattern: str) -> list[str]:
 
 def _usable(path: str) -> Iterator[str]:
     if not is_chart(path) or not is_library(Path(path)):
-        yield from _charts_or_itself(path)
+        yield from charts_or_itself(path)
 
 
 def is_chart(path: str) -> bool:
     return disk.is_file(Path(path, CHART_FILE))
 
 
-def _charts_or_itself(path: str) -> Iterator[str]:
-    if kind_of(path) == MANIFESTS and is_folder_of_charts(path):
+def holds_charts(path: str) -> bool:
+    """Whether a path of the user's is a folder of charts, and nothing else that can be rehearsed."""
+    return kind_of(path) == MANIFESTS and is_folder_of_charts(path)
+
+
+def charts_or_itself(path: str) -> Iterator[str]:
+    """Each chart of a folder of charts, without library charts; any other path as it is."""
+    if holds_charts(path):
         yield from (shown(str(chart)) for chart in charts_in(Path(path)) if not is_library(chart))
     else:
         yield shown(path)
