@@ -108,7 +108,7 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
         except (CannotContinue, NothingToCheck):
             return None
 
-    why_not = guard(options.inputs, writes=options.fixing.writes)
+    why_not = guard(options.inputs, options.repos, writes=options.fixing.writes)
     return mended(done.result, [one.case for one in done.seen], options.fixing, why_not, again)
 
 

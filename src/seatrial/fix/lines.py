@@ -134,7 +134,7 @@ def with_children(resource: Resource, parent: Path, children: list[str]) -> Edit
         return line
     if not _ALONE.fullmatch(line.rest):
         return ByHand(f"{line.text.path}:{line.number} does not begin a block")
-    return _inserted(line, _child_indent(line), children)
+    return inserted(line, _child_indent(line), children)
 
 
 def without_entry(resource: Resource, path: Path) -> Edits | ByHand:
@@ -173,7 +173,7 @@ def with_siblings(resource: Resource, path: Path, lines: list[str]) -> Edits | B
         return line
     if not line.rest.strip() or line.rest.strip()[0] in "&*|>":
         return ByHand(f"{line.text.path}:{line.number} does not have the value of {path[-1]} in one line")
-    return _inserted(line, line.indent, lines)
+    return inserted(line, line.indent, lines)
 
 
 def document_of(resource: Resource) -> tuple[Text, Span] | ByHand:
@@ -233,8 +233,8 @@ def _added(resource: Resource, new: dict[str, str], after: tuple[str, ...]) -> E
         beside = key_line(resource, *ANNOTATIONS, key)
         unconditional = isinstance(beside, Line) and not _conditional(resource, beside)
         if isinstance(beside, Line) and unconditional and beside.indent == indent and _VALUE.fullmatch(beside.rest):
-            return _inserted(beside, indent, lines)
-    return _inserted(line, indent, lines)
+            return inserted(beside, indent, lines)
+    return inserted(line, indent, lines)
 
 
 def _is_written_below(line: Line, key: str) -> bool:
@@ -270,7 +270,7 @@ def _first(resource: Resource, new: dict[str, str]) -> Edits | ByHand:
     if _mentions(head, name.indent):
         return ByHand(f"{head.text.path}:{head.number}: the annotations are written under a condition")
     lines = [f"{key}: {plain_or_quoted(name.text, value)}" for key, value in new.items()]
-    return _inserted(name, name.indent, ["annotations:", *(" " * INDENT + line for line in lines)])
+    return inserted(name, name.indent, ["annotations:", *(" " * INDENT + line for line in lines)])
 
 
 def _mentions(head: Line, indent: int) -> bool:
@@ -310,7 +310,7 @@ def _child_indent(line: Line) -> int:
     return line.indent + INDENT
 
 
-def _inserted(line: Line, indent: int, lines: list[str]) -> Edits:
+def inserted(line: Line, indent: int, lines: list[str]) -> Edits:
     """Lines after another one, with its line ending."""
     whole = line.text.content[line.start : line.end]
     ending = "\r\n" if whole.endswith("\r\n") else "\n"

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from seatrial.model.finding import Finding
 from seatrial.model.release import Case, Release, Resource
-from seatrial.model.resource import Path, Ref
+from seatrial.model.resource import Path, Pointer, Ref
+from seatrial.model.timeline import Rehearsal
 from seatrial.text.source import Edit, Text
 
 
@@ -51,11 +52,20 @@ class Problem(Struct, frozen=True):
     """Why a file is not to be changed; empty if it may be."""
     cases: Sequence[Case] = ()
     """All cases of the check: those of other values, and of other charts that use a library."""
+    rehearsals: Sequence[Rehearsal] = ()
+    """The rehearsals of its case with its engine."""
 
     def newest(self, ref: Ref) -> Resource | None:
         """The object as the input writes it: in a file that may be changed, or else in the newest release."""
         found = [one for release in self.releases() for one in (*release.named(ref), *release.crds) if one.ref == ref]
         return next((one for one in found if not self.why_not(one.file)), found[0] if found else None)
+
+    def pointed_at(self, index: int = 0) -> Resource | None:
+        """The object of the case that the finding points at."""
+        pointer = next(iter(self.finding.pointers[index:]), None)
+        if not isinstance(pointer, Pointer):
+            return None
+        return next((one for one in self.case.all_resources() if one.origin == pointer.origin), None)
 
     def release_of(self, resource: Resource) -> Release:
         return next(release for release in self.releases() if resource in (*release.resources, *release.crds))

@@ -20,7 +20,7 @@ from seatrial.model.finding import CERTAINTIES, DAMAGES, FileEdit, Finding, Fix,
 from seatrial.model.limit import reaches
 from seatrial.model.options import NO_DETOUR, Detour
 from seatrial.model.release import Case, Resource
-from seatrial.model.result import Fixing, Patch, Result
+from seatrial.model.result import Fixing, Patch, Played, Result
 from seatrial.phrases.outcome import first_named
 from seatrial.sources.places import place_of
 from seatrial.text.source import Text, edited
@@ -46,7 +46,7 @@ def mended(
 ) -> Result:
     """A result with a fix for each finding that has one, and with the files that the fixes change."""
     trying = _Trying(result, fixing, recheck)
-    found = [trying.with_fix(finding, _problem(finding, cases, why_not)) for finding in result.findings]
+    found = [trying.with_fix(one, _problem(one, cases, why_not, result.played)) for one in result.findings]
     return replace(
         result,
         findings=tuple(replace(one, fix=trying.went.get(one.fingerprint, one.fix)) for one in found),
@@ -84,9 +84,9 @@ class _Trying:
         self._not_tried = 0
 
     def with_fix(self, finding: Finding, problem: Problem | None) -> Finding:
-        fixer = fixers().get(finding.rule)
+        own = fixers().get(finding.rule, ())
         if (
-            (fixer is None and plan_for(finding) is None)
+            (not own and plan_for(finding) is None)
             or problem is None
             or finding.after
             or finding.fingerprint not in self._wanted
@@ -96,7 +96,7 @@ class _Trying:
             return finding
         if not _has(self.result, finding):
             return finding  # `mended` adds the fix that made it go.
-        proposals = [_guarded(proposal, problem) for proposal in fixer.propose(problem)] if fixer else []
+        proposals = [_guarded(proposal, problem) for fixer in own for proposal in fixer.propose(problem)]
         return replace(finding, fix=self._tried(finding, proposals) or _by_hand(finding, proposals) or finding.fix)
 
     def notes(self) -> Iterator[str]:
@@ -168,13 +168,16 @@ def _rejection(before: Result, after: Result | None, finding: Finding) -> str:
     return f"{worse.rule}: {worse.message}" if worse else ""
 
 
-def _problem(finding: Finding, cases: Sequence[Case], why_not: Callable[[str], str]) -> Problem | None:
+def _problem(
+    finding: Finding, cases: Sequence[Case], why_not: Callable[[str], str], played: Sequence[Played]
+) -> Problem | None:
     """The case that shows a finding; with several inputs, the one with its objects."""
     own = [case for case in cases if case.name == finding.case]
     wanted = set(finding.objects)
     has = (case for case in own if any(resource.ref in wanted for resource in case.all_resources()))
     case = next(has, None)
-    return Problem(finding, case, why_not, cases) if case else None
+    shown = [one.rehearsal for one in played if one.case == finding.case and one.rehearsal.engine in finding.engines]
+    return Problem(finding, case, why_not, cases, shown) if case else None
 
 
 def _guarded(proposal: Proposal, problem: Problem) -> Proposal:

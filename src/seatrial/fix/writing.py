@@ -23,9 +23,14 @@ class Written(Struct, frozen=True):
     """Why it was left alone."""
 
 
-def guard(inputs: Sequence[str], *, writes: bool) -> Callable[[str], str]:
-    """Says why a file is not to be changed; an empty text if it may be."""
-    roots = [_root(path).resolve() for path in inputs if path != STDIN]
+def guard(inputs: Sequence[str], repos: Sequence[str] = (), *, writes: bool) -> Callable[[str], str]:
+    """Says why a file is not to be changed; an empty text if it may be.
+
+    `repos` are values of `--repo`: a checkout that contains the input is a part of it.
+    """
+    given = [_root(path).resolve() for path in inputs if path != STDIN]
+    checkouts = (Path(flag.rpartition("=")[2]).resolve() for flag in repos)
+    roots = [*given, *(one for one in checkouts if any(path.is_relative_to(one) for path in given))]
 
     def why_not(file: str) -> str:
         if git.is_ref(file):

@@ -10,7 +10,11 @@ from seatrial.fix.proposal import Fixer
 
 
 @cache
-def fixers() -> dict[str, Fixer]:
-    """The fixer of each rule that has one, by the rule's name."""
-    found = (import_module(f"{__name__}.{module.name}").FIXER for module in iter_modules(__path__))
-    return {rule: fixer for fixer in found for rule in fixer.rules}
+def fixers() -> dict[str, list[Fixer]]:
+    """The fixers of each rule that has any, by the rule's name."""
+    found: dict[str, list[Fixer]] = {}
+    for module in iter_modules(__path__):
+        fixer = import_module(f"{__name__}.{module.name}").FIXER
+        for rule in fixer.rules:
+            found.setdefault(rule, []).append(fixer)
+    return found

@@ -1,34 +1,17 @@
-"""A Kustomization that others depend on is Ready only when its objects are."""
+"""A Kustomization that others depend on is Ready only when its objects are: the first that the finding points at."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.fix.lines import with_children, with_value
+from seatrial.fix.fixers.flux_depends_on import KUSTOMIZATION, waiting
 from seatrial.fix.proposal import Fixer, Problem, Proposal
-from seatrial.model.release import Resource
-from seatrial.model.resource import Pointer, dig
-
-KUSTOMIZATION = "Kustomization"
 
 
 def propose(problem: Problem) -> Iterator[Proposal]:
-    resource = _pointed_at(problem)
-    if resource is None or resource.ref.kind != KUSTOMIZATION:
-        return
-    given = dig(resource.body, "spec", "wait") is not None
-    change = (
-        with_value(resource, ("spec", "wait"), "true") if given else with_children(resource, ("spec",), ["wait: true"])
-    )
-    yield Proposal(f"set wait: true on {resource.ref}", change)
-
-
-def _pointed_at(problem: Problem) -> Resource | None:
-    """The object that the finding points at first: what the Kustomization depends on."""
-    first = next(iter(problem.finding.pointers), None)
-    if not isinstance(first, Pointer):
-        return None
-    return next((one for one in problem.case.all_resources() if one.origin == first.origin), None)
+    resource = problem.pointed_at()
+    if resource is not None and resource.ref.kind == KUSTOMIZATION:
+        yield Proposal(f"set wait: true on {resource.ref}", waiting(resource))
 
 
 FIXER = Fixer(("flux-dependson-without-wait",), propose)
