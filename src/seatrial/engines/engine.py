@@ -126,7 +126,7 @@ class Engine(Struct, Generic[A], frozen=True):
     memory: Callable[[Before], Any] = lambda before: None
     """What it remembers of a cluster."""
     keeps_state: bool = False
-    """Whether it keeps outside of the cluster what it has deployed there, and writes that down after each request."""
+    """Whether it still has to write down, in a place that is no object of a release, what its last request did."""
     inside: tuple[str, ...] = ()
     """Engines that it has in it: their requests are its own."""
     other_version: Callable[[Sequence[PlannedStep[Any]], Rehearsal], Other | None] | None = None
@@ -141,6 +141,8 @@ class Engine(Struct, Generic[A], frozen=True):
     """Whether it keeps what it deploys under a name, which manifests do not have."""
     ways_out: Callable[[Sequence[PlannedStep[Any]], int, Ref], Iterable[WayOut]] = lambda steps, index, wrote: ()
     """What may help after a step, by its index, died when it had written an object, and cannot be repeated."""
+    repeats: Callable[[PlannedStep[A]], str] | None = None
+    """The command that runs a step once more, where what sentences call it is none."""
     usual_for: tuple[tuple[str, str], ...] = ()
     """Groups and kinds: manifests that hold one are this engine's, where the user names none."""
     example: str = "./chart"

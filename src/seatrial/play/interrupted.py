@@ -110,7 +110,10 @@ class _Step(Struct, frozen=True):
     @property
     def repetition(self) -> WayOut:
         """The same once more: by then the cluster may have done what the step did not wait for."""
-        action = load(self.step.by).action(self.step.step.action)
+        engine = load(self.step.by)
+        action = engine.action(self.step.step.action)
+        if engine.repeats:
+            return WayOut((engine.repeats(self.step),), (self.step,))
         return WayOut((f"{action.words if action else self.step.step.action}, a third time",), (self.step,))
 
     @property

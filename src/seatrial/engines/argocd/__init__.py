@@ -34,6 +34,11 @@ def _synced(planned: PlannedStep[Sync], ended: Ended) -> Iterable[Ref]:
     return (task.object for task in tasks if task.status == "Synced")
 
 
+def _command(planned: PlannedStep[Sync]) -> str:
+    verb = "delete" if planned.step.action == "delete" else "sync"
+    return f"argocd app {verb} {' '.join(app.name for app in planned.act.fleet.roots)}"
+
+
 ENGINE = Engine(
     name=NAME,
     label="Argo CD",
@@ -50,6 +55,8 @@ ENGINE = Engine(
     script=_script,
     expected=_synced,
     memory=lambda before: Memory(),
+    keeps_state=True,
+    repeats=_command,
     names_manifests=True,
     has_cases=True,
     usual_for=(("argoproj.io", "Application"), ("argoproj.io", "ApplicationSet")),

@@ -17,7 +17,7 @@ from seatrial.engines.argocd import leaving, sets, versions
 from seatrial.engines.argocd.app import API_VERSION, App, Settings
 from seatrial.engines.argocd.asking import of_rollout, requested
 from seatrial.engines.argocd.ignoring import comparison_error
-from seatrial.engines.argocd.reconciling import Skipped, Tried, automatic, compare, ended, synced
+from seatrial.engines.argocd.reconciling import Running, Skipped, Tried, automatic, compare, ended, resume, synced
 from seatrial.engines.argocd.rollout import (
     MOVED,
     PENDING,
@@ -60,6 +60,8 @@ class Memory:
         self.sets: dict[Ref, AppSet] = {}
         self.progress: dict[Ref, Progress] = {}
         """The RollingSync progress of each Application."""
+        self.running: dict[Ref, Running] = {}
+        """Operations in progress: what is left here when the next step begins was interrupted."""
 
 
 class _Priority(Struct):
@@ -217,7 +219,8 @@ class _Applications:
 
     def _rolled(self, app: App) -> Part[None]:
         """The sync that the ApplicationSet controller starts."""
-        tried = yield from synced(app, self.settings, of_rollout(app, self.settings, self.started))
+        asked = of_rollout(app, self.settings, self.started)
+        tried = yield from synced(app, self.settings, asked, self.memory.running)
         self.phases[app.ref] = tried.operation.phase
         self._remember(app, tried)
         yield from self._watch(app)
@@ -225,7 +228,7 @@ class _Applications:
     def root(self, app: App, flags: tuple[str, ...]) -> Part[None]:
         """Run a requested sync, whatever the state of the Application."""
         asked = requested(app, flags, self.started)
-        tried = yield from synced(app, self.settings, asked)
+        tried = yield from synced(app, self.settings, asked, self.memory.running)
         self._remember(app, tried)
 
     def _child(self, app: App) -> Part[None]:
@@ -233,6 +236,8 @@ class _Applications:
         if app.assumed:
             yield from sets.write_status(app.ref, {"sync": {"status": "Synced"}, "health": {"status": HEALTHY}})
             return
+        if left := self.memory.running.get(app.ref):
+            self._remember(app, (yield from resume(left, self.settings, self.memory.running)))
         last, revision = self.memory.last.get(app.ref, (None, ""))
         asked = yield from automatic(app, self.settings, last, revision, self.started)
         if isinstance(asked, Skipped):
@@ -243,7 +248,7 @@ class _Applications:
                 )
                 self.tried.append(Tried(operation))
         else:
-            tried = yield from synced(app, self.settings, asked)
+            tried = yield from synced(app, self.settings, asked, self.memory.running)
             self._remember(app, tried)
         yield from self._watch(app)
 
@@ -300,6 +305,8 @@ def sync_fleet(
 def delete_fleet(fleet: Fleet, settings: Settings, memory: Memory) -> Script:
     """Delete the roots; a child Application is deleted with its objects if it has the finalizer."""
     worst_end = Ended("ok")
+    for left in tuple(memory.running.values()):
+        yield from resume(left, settings, memory.running)  # It is not deleted while it has an operation.
     yield from terminated(memory.last, memory.apps)
     rolled = [fleet.sets[ref] for ref in fleet.given if fleet.sets[ref].rollout is not None]
     of_sets = (fleet.others[ref] for made in rolled for ref in leaving.order(made, settings))

@@ -37,8 +37,8 @@ Ran = Literal["successful", "pending", "failed"]
 class Sync:
     """One attempt at a sync operation, while it runs."""
 
-    def __init__(self, app: App, settings: Settings, asked: Asked, stored: Results | None = None) -> None:
-        """`stored` are the results in the Application's status, left by the operation or the attempt before."""
+    def __init__(self, app: App, settings: Settings, asked: Asked, stored: Results, noted: Results) -> None:
+        """`stored` are the results in the Application's status, left by the attempt before; `noted`, by this one."""
         self.app, self.settings = app, settings
         self.asked = replace(asked, options=(*app.options, *asked.options))
         self.phase: OperationPhase = "Running"
@@ -49,8 +49,10 @@ class Sync:
         self.conditions += (Condition("", words) for words in given_up(app, settings))
         self._targets = [with_namespace(target, app) for target in targets]
         self._marked = [(target, marks_of(target)) for target in self._targets]
-        self._stored = stored or {}
-        self._results: dict[tuple[Ref, str], Result] = {}
+        self.stored = stored
+        self._results: dict[tuple[Ref, str], Result] = dict(noted)
+        self.noted = noted
+        """What the status has of this attempt: written after each pass, and read by a controller that restarts."""
         self._live: dict[Ref, Body | None] = {}
         self._home: Body | None = None
         self._installed: dict[tuple[Ref, str], str] = {}
@@ -81,7 +83,7 @@ class Sync:
     @property
     def results(self) -> Results:
         """What remains in the Application's status."""
-        return self._results or self._stored
+        return self._results or self.stored
 
     def operation(self) -> Operation:
         """Its current state, for the record."""
@@ -178,12 +180,13 @@ class Sync:
         if not self._results and self.phase == "Running":
             # The status is patched with the results, and a patch without any leaves those of before. The next pass
             # reads them as its own: argo-cd issues 14046 and 11872.
-            self._results = dict(self._stored)
+            self._results = dict(self.stored)
         for task in self._tasks:
             result = self._state(task)
             message = messages.augmented(task, result.message, self._installed.get(task.key, ""))
             if message != result.message:
                 self._results[task.key] = replace(result, message=message)
+        self.noted = dict(self._results)
         return tuple(task.ref for task in self._waits_for) if self.phase == "Running" else None
 
     def _seen_now(self) -> Part[object]:

@@ -1,4 +1,4 @@
-"""The Application controller: whether an automated sync starts, and how often it is retried.
+"""The Application controller: whether an automated sync starts, how often it is retried, and how it is resumed.
 
 Upstream: `processRequestedAppOperation` and `autoSync` in controller/appcontroller.go, Argo CD 3.5.
 """
@@ -13,7 +13,7 @@ from seatrial.engines.argocd.app import App, Asked, Settings
 from seatrial.engines.argocd.asking import requested
 from seatrial.engines.argocd.comparing import is_modified
 from seatrial.engines.argocd.ignoring import comparison_error
-from seatrial.engines.argocd.operation import Results, Sync
+from seatrial.engines.argocd.operation import Sync
 from seatrial.engines.argocd.results import ERROR, NOTHING
 from seatrial.engines.argocd.tracking import managed, source_failure, speaks_of_itself, wanted
 from seatrial.engines.script import WRITES, Answer, Command, Line, Part, Say, Survey, Wait, carry
@@ -26,6 +26,10 @@ RETRIES_MAX = 100
 """The retries if the Application sets none."""
 MESSAGES_MAX = 5
 """How many objects a failed operation lists with their messages."""
+
+
+Attempt = tuple[str, tuple[tuple[str, Ref, int], ...]]
+"""The message of an attempt, and its writes with the answers to them."""
 
 
 class Tried(Struct, frozen=True):
@@ -58,17 +62,46 @@ class Compared(Struct, frozen=True):
         return bool(self.modified or self.extra)
 
 
-def synced(app: App, settings: Settings, asked: Asked) -> Part[Tried]:
-    """Sync, and retry from the start after a failure while retries are left.
+class Running(Struct, frozen=True):
+    """An operation that has not ended, as the Application's status and its `operation` field keep it."""
+
+    app: App
+    """With the revision that it deploys, whatever the source has by then."""
+    asked: Asked
+    sync: Sync
+    attempts: tuple[Attempt, ...] = ()
+
+
+def synced(app: App, settings: Settings, asked: Asked, running: dict[Ref, Running]) -> Part[Tried]:
+    """Sync. If the controller died in an operation of this Application, that one is resumed first."""
+    left = running.get(app.ref)
+    if left is not None:
+        resumed = yield from resume(left, settings, running)
+        if left.app == app or resumed.stuck is not None:
+            return resumed
+    return (yield from _tried(Running(app, asked, Sync(app, settings, asked, {}, {})), settings, running))
+
+
+def resume(left: Running, settings: Settings, running: dict[Ref, Running]) -> Part[Tried]:
+    """Go on with an operation after a restart: with its revision, its start time, and the results of whole passes."""
+    app, before = left.app, left.sync
+    yield Say(app.ref, f"Resuming in-progress operation. phase: Running, message: {before.message}")
+    sync = Sync(app, settings, left.asked, before.stored, before.noted)
+    return (yield from _tried(replace(left, sync=sync), settings, running))
+
+
+def _tried(start: Running, settings: Settings, running: dict[Ref, Running]) -> Part[Tried]:
+    """Run an operation, and retry from the start after a failure while retries are left.
 
     Retries that a flag asks for are all rehearsed; those of a policy until they repeat what was done before.
     """
+    app, asked, sync = start.app, start.asked, start.sync
     limit = asked.retries if asked.retries >= 0 else RETRIES_MAX
-    attempts: list[Attempt] = []
-    stored: Results = {}
+    attempts = list(start.attempts)
     while True:
-        sync = Sync(app, settings, asked, stored)
+        running[app.ref] = Running(app, asked, sync, tuple(attempts))
         operation, done = yield from _attempted(sync)
+        del running[app.ref]
         attempts.append(done)
         attempt = len(attempts) - 1
         if operation.phase not in ("Failed", "Error") or attempt >= limit:
@@ -78,15 +111,11 @@ def synced(app: App, settings: Settings, asked: Asked) -> Part[Tried]:
                 return _without_end(operation, attempt)
             attempt = limit
             break
-        stored = sync.results
+        sync = Sync(app, settings, asked, sync.results, {})
         yield Say(app.ref, f"retries, attempt #{attempt + 1}")
         yield Wait(tuple(task.object for task in operation.tasks))
     message = f"{operation.message} (retried {attempt} times)." if attempt else operation.message
     return Tried(replace(operation, message=message, attempts=attempt + 1), sync.stuck)
-
-
-Attempt = tuple[str, tuple[tuple[str, Ref, int], ...]]
-"""The message of an attempt, and its writes with the answers to them."""
 
 
 def _repeats(attempts: list[Attempt], left: int) -> bool:

@@ -9,7 +9,7 @@ use`. Waiting does not help.
 
 `seatrial check --interrupted` kills each step after each of its writes, runs the same command again, and then the way
 out. The finding says at how many moments the release is locked, and which commands lead to the same objects as if
-nothing had died. Flux unlocks a pending release by itself. Argo CD, kubectl and Pulumi keep no such record.
+nothing had died. Flux unlocks a pending release by itself, and Argo CD resumes its sync.
 
 ## Example
 ```sh

@@ -7,6 +7,8 @@ The finding names the moments after which that fails or hangs, and what is in th
 - a hook with `hook-succeeded` as its only delete policy. It is deleted when it has ended, by the process that died. The
   next run creates it again: `jobs.batch "migrate" already exists`. With `before-hook-creation` this cannot happen.
 - a `pre-delete` hook that needs objects of the release. The first `helm uninstall` had deleted them when it died.
+- a hook that Argo CD deletes at the end of a sync (`HookSucceeded`), before it notes that the hook is done. A
+  controller that restarts in between resumes the sync, which fails because the hook is missing. Retries help.
 - an object that Pulumi was creating. The cluster has it, and the state of the stack does not: the next `pulumi up`
   creates it again, and fails because it exists. The finding has the command that imports it.
 
