@@ -22,7 +22,7 @@ CONTENTS = {
         *("ci", "configuration", "fixes", "generate", "explain", "trials", "interrupted"),
         *("scripts", "stored-rehearsals"),
     ),
-    "About": ("fidelity", "security", "trophies", "adr/README"),
+    "About": ("capabilities", "fidelity", "security", "trophies", "adr/README"),
 }
 
 _SUBJECT = re.compile(r"<!-- rule: ([a-z0-9-]+), (bad|good) -->\n?")

@@ -7,7 +7,7 @@ objects from others. Reads releases and kinds, nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ from seatrial.kinds.core.selection import fits
 from seatrial.kinds.operators.table import plural_for
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.webhooks import matching
+from seatrial.kinds.workloads.images import stream_tag
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Ref, dig, labels_of, version_of
 
@@ -86,6 +87,7 @@ def _links(resources: dict[Ref, Resource]) -> Iterator[Link]:
     crds = {_kind_of_crd(r.body): r.ref for r in resources.values() if r.ref.kind == "CustomResourceDefinition"}
     for resource in resources.values():
         yield from _fields(resource, webhooks)
+        yield from _images(resource)
         yield from _namespace(resource)
         yield from _crd(resource, crds)
         yield from webhooks.about(resource)
@@ -109,6 +111,22 @@ def _fields(resource: Resource, webhooks: Webhooks) -> Iterator[Link]:
             guess=need.guess,
             gate=gate and need.object in webhooks.services,
         )
+
+
+def _images(resource: Resource) -> Iterator[Link]:
+    """The images that a custom resource names: its operator starts pods with them, in whatever field they are."""
+    if (resource.ref.group, resource.ref.kind) not in CATALOGUE:
+        for field, text in _texts(resource.body.get("spec"), ("spec",)):
+            if (tag := stream_tag(text)) is not None:
+                yield Link(resource.ref, tag, "field", "start", field, guess=True)
+
+
+def _texts(value: Any, at: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield at, value
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _texts(inner, (*at, key))
 
 
 def _namespace(resource: Resource) -> Iterator[Link]:

@@ -97,10 +97,13 @@ def _matches(pattern: Pattern, body: Body) -> Iterator[Named]:
 
 
 def _elements(value: Any, path: list[str], at: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every element at a path that may lead through lists. For a mapping, its keys."""
+    """Every element at a path that may lead through lists, and with `*` through any key. For a mapping, its keys."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _elements(item, path, (*at, index))
+    elif path and path[0] == "*" and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _elements(item, path[1:], (*at, key)) if path[1:] else [((*at, key), item)]
     elif path:
         if isinstance(value, dict) and path[0] in value:
             yield from _elements(value[path[0]], path[1:], (*at, path[0]))
