@@ -8,6 +8,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from gitcheckout import commit, git
 
+from seatrial.accepted.ignoring import reported
+from seatrial.accepted.policy import EVERYTHING
 from seatrial.check import check
 from seatrial.model.errors import CannotContinue
 from seatrial.model.options import CheckOptions
@@ -79,6 +81,19 @@ def test_a_comparison_has_both_outcomes_and_the_changes() -> None:
         ],
         "lost": [],
     }
+
+
+def test_what_the_new_input_ignores_is_not_a_change_and_what_the_old_one_ignored_is() -> None:
+    def changed(old: str, new: str) -> list[str]:
+        found = reported(check(CheckOptions(inputs=(new,), engines=("kubectl",), compare=old)), EVERYTHING).comparison
+        assert found is not None
+        return [one.rule for one in found.changes]
+
+    assert changed("new", "old") == ["namespace-before-content"]
+    first = Path("old/0.yaml")
+    first.write_text(f"{CONFIG.rstrip()}  # seatrial: ignore[namespace-before-content] the platform team makes it\n")
+    assert changed("new", "old") == []
+    assert changed("old", "new") == ["namespace-before-content"]
 
 
 def test_dependencies_lost_in_one_direction_are_gained_in_the_other() -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from seatrial.accepted.comments import comments_in
 from seatrial.accepted.naming import is_known, most_like, names
 from seatrial.accepted.policy import Policy
+from seatrial.evidence.compare.inputs import subjects
 from seatrial.fix.ways import with_way_out
 from seatrial.model.acceptance import Idle, Ignored, Suppression
 from seatrial.model.finding import Finding
@@ -59,7 +60,22 @@ def _without_ignored(result: Result, policy: Policy, read: Read) -> Result:
             kept.append(finding)
     idle = [one for one in given if one not in used and _is_of_input(one, result)]
     found = filter(policy.reports, _audited((one for one in idle if policy.may_report(one.rule)), result))
-    return _with(replace(result, findings=tuple(kept), ignored=tuple(ignored)), found)
+    compared = _not_ignored(result.comparison, kept, ignored)
+    return _with(replace(result, findings=tuple(kept), ignored=tuple(ignored), comparison=compared), found)
+
+
+def _not_ignored(compared: Comparison | None, kept: Sequence[Finding], ignored: Sequence[Ignored]) -> Comparison | None:
+    """The comparison without what only ignored findings of the new input are about."""
+    if compared is None or not ignored:
+        return compared
+    left_out = {subject for one in ignored for subject in subjects(one.finding)}
+    left_out -= {subject for finding in kept for subject in subjects(finding)}
+    changes = []
+    for one in compared.changes:
+        names = tuple(name for name in one.objects if one.now is None or (one.rule, one.code, name) not in left_out)
+        if names:
+            changes.append(replace(one, objects=names))
+    return replace(compared, changes=tuple(changes))
 
 
 def _comments(result: Result, read: Read) -> Iterator[Suppression]:

@@ -55,17 +55,21 @@ def _judged(findings: Sequence[Finding]) -> dict[tuple[str, str, str], Judged]:
     """By rule, code and object; the worst finding of several."""
     judged: dict[tuple[str, str, str], Judged] = {}
     for finding in findings:
-        for name in map(str, finding.objects or (finding.action,)):
-            judged.setdefault((finding.rule, finding.code, name), Judged(finding.certainty, finding.damage))
+        for subject in subjects(finding):
+            judged.setdefault(subject, Judged(finding.certainty, finding.damage))
     return judged
+
+
+def subjects(finding: Finding) -> Iterator[tuple[str, str, str]]:
+    """What a finding is compared by: rule, code and object, or its action if it is about none."""
+    yield from ((finding.rule, finding.code, name) for name in map(str, finding.objects or (finding.action,)))
 
 
 def marked(old: Sequence[Finding], new: Sequence[Finding]) -> Iterator[Finding]:
     """The new findings; one is known if the old input has it for all its objects, as bad."""
     was = _judged(old)
     for finding in new:
-        names = map(str, finding.objects or (finding.action,))
-        before = [was.get((finding.rule, finding.code, name)) for name in names]
+        before = [was.get(subject) for subject in subjects(finding)]
         as_bad = all(one is not None and not is_worse(finding, one.certainty, one.damage) for one in before)
         yield replace(finding, known=True) if as_bad else finding
 
