@@ -23,7 +23,7 @@ from seatrial.evidence.webhooks.gates import gates
 from seatrial.evidence.written import written
 from seatrial.faults.exploring import explore
 from seatrial.faults.interrupting import aftermaths, first_cases, interrupt
-from seatrial.fix.proving import mended
+from seatrial.fix.proving import Checked, mended
 from seatrial.fix.ways import with_way_out
 from seatrial.fix.writing import guard
 from seatrial.judging import findings, identified
@@ -100,16 +100,20 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
     if options.fixing is None or not done.result.findings:
         return done.result
 
-    def again(texts: dict[str, str], detour: Detour = NO_DETOUR) -> Result | None:
+    def again(texts: dict[str, str], detour: Detour = NO_DETOUR) -> Checked | None:
         progress("try a fix")
         try:
-            with reading_instead(texts):
-                return _checked(replace(options, interrupted=False, explore=0, detour=detour), progress).result
+            with reading_instead({**texts, **dict(detour.files)}):
+                return _with_cases(_checked(replace(options, interrupted=False, explore=0, detour=detour), progress))
         except (CannotContinue, NothingToCheck):
             return None
 
     why_not = guard(options.inputs, options.repos, writes=options.fixing.writes)
-    return mended(done.result, [one.case for one in done.seen], options.fixing, why_not, again)
+    return mended(_with_cases(done), options.fixing, why_not, again)
+
+
+def _with_cases(done: _Checked) -> Checked:
+    return Checked(done.result, [one.case for one in done.seen])
 
 
 def _masked(checked: _Checked) -> Result:

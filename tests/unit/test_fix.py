@@ -13,7 +13,7 @@ from rehearsed import FINDING, RESULT
 from seatrial.fix.diff import diff_of
 from seatrial.fix.lines import annotated, with_value
 from seatrial.fix.proposal import ByHand, Edits
-from seatrial.fix.proving import Texts, mended
+from seatrial.fix.proving import Checked, Texts, mended
 from seatrial.fix.writing import guard, written
 from seatrial.model.finding import Finding
 from seatrial.model.options import NO_DETOUR, Detour
@@ -63,12 +63,12 @@ def tried(after: tuple[Finding, ...] | None, fixing: Fixing) -> tuple[Result, li
     """The result of trying fixes for a hook flip, where a check with a fix finds `after`."""
     tries: list[Texts] = []
 
-    def recheck(texts: Texts, detour: Detour = NO_DETOUR) -> Result | None:
+    def recheck(texts: Texts, detour: Detour = NO_DETOUR) -> Checked | None:
         tries.append(texts)
-        return None if after is None else replace(RESULT, findings=after)
+        return None if after is None else Checked(replace(RESULT, findings=after), [case])
 
     case = Case("", (release_of(HOOK),))
-    return mended(RESULT, [case], fixing, guard(["v2"], writes=False), recheck), tries
+    return mended(Checked(RESULT, [case]), fixing, guard(["v2"], writes=False), recheck), tries
 
 
 def test_a_fix_is_taken_if_its_finding_goes(folder: Path) -> None:
@@ -89,6 +89,23 @@ WORSE = replace(FINDING, rule="object-lost", fingerprint="other", damage="data-l
 def test_a_fix_that_does_not_help_is_not_offered(folder: Path, after: tuple[Finding, ...] | None) -> None:
     result, _ = tried(after, Fixing())
     assert (result.findings[0].fix, result.patches, result.mended) == (None, (), None)
+
+
+def test_what_a_fix_shows_is_fixed_with_it(folder: Path) -> None:
+    """The second finding shows only once the first is fixed; with both fixes nothing is left."""
+    case = Case("", (release_of(HOOK),))
+    shown = replace(FINDING, fingerprint="other", rule="before-hook-creation-deletes-live-resource", damage="outage")
+    tries: list[Texts] = []
+
+    def recheck(texts: Texts, detour: Detour = NO_DETOUR) -> Checked | None:
+        tries.append(texts)
+        hook = "helm.sh/hook:" in next(iter(texts.values()))
+        return Checked(replace(RESULT, findings=(shown,) if hook else ()), [case])
+
+    result = mended(Checked(RESULT, [case]), Fixing(unsafe=True), guard(["v2"], writes=False), recheck)
+    fix = result.findings[0].fix
+    assert fix is not None and " and make ConfigMap/default/web-config a regular resource" in fix.title
+    assert [HEAD.strip() in text for one in tries for text in one.values()] == [True, True]
 
 
 def test_a_nuisance_that_comes_does_not_reject_a_fix(folder: Path) -> None:

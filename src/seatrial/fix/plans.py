@@ -14,8 +14,17 @@ HELM = "helm"
 ADOPTED = ("hook-to-release-flip", "crd-moves-crds-to-templates")
 RECREATED = ("immutable-selector-change", "job-immutable-template", "other-immutable-field")
 ORPHANED = ("statefulset-immutable-field",)
+KEPT = {"CustomResourceDefinition": "apiextensions.k8s.io/v1", "PersistentVolumeClaim": "v1"}
+"""Kinds that hold data, and the version to annotate them in."""
+DROPPED = ("crd-in-templates-deleted-on-uninstall", "stateful-resource-renamed-or-dropped")
+KEEP = "helm.sh/resource-policy"
 ORPHAN = "--cascade=orphan"
 NOTHING = "nothing is down meanwhile"
+CLAIM = "PersistentVolumeClaim"
+MOVE = (
+    "If another PVC replaces it: scale what uses that to 0, copy the data with a pod that mounts both, and scale back."
+)
+MOVED = "what uses another PVC now starts with an empty volume, and is down while the data is copied"
 MEANWHILE = {
     "Deployment": "its pods are down until the new ones are ready",
     "DaemonSet": "its pods are down until the new ones are ready",
@@ -42,6 +51,8 @@ def plan_for(finding: Finding) -> Plan | None:
         return None
     if finding.rule in ADOPTED:
         return _adopted(ref)
+    if finding.rule in DROPPED:
+        return _kept(finding)
     if finding.rule in ORPHANED:
         return _deleted(ref, (ORPHAN,), "its pods keep running, and the new one adopts them")
     if finding.rule in RECREATED:
@@ -56,6 +67,36 @@ def _adopted(ref: Ref) -> Plan:
         Detour(flags=("--take-ownership",)),
         NOTHING,
     )
+
+
+def _kept(finding: Finding) -> Plan | None:
+    """Helm reads the annotation from the live object, so it can be set without a release before."""
+    refs = [ref for ref in finding.objects if ref.kind in KEPT]
+    if not refs:
+        return None
+    claims = [ref for ref in refs if ref.kind == CLAIM]
+    more = f" and {len(refs) - 1} more" if len(refs) > 1 else ""
+    file = f"{refs[0].name}-keep.yaml"
+    return Plan(
+        f"keep {refs[0]}{more} through this upgrade",
+        (
+            *(f"kubectl annotate {in_kubectl(ref)} {KEEP}=keep" for ref in refs),
+            "helm upgrade, with the flags that you use",
+            *((MOVE, f"When the data is there: kubectl delete {in_kubectl(claims[0])}") if claims else ()),
+        ),
+        Detour(
+            before=(Step("apply", file, flags=("--server-side",)),),
+            files=((file, "---\n".join(map(_annotated, refs))),),
+        ),
+        MOVED if claims else NOTHING,
+    )
+
+
+def _annotated(ref: Ref) -> str:
+    """What kubectl annotate does, as a manifest."""
+    where = f"  namespace: {ref.namespace}\n" if ref.namespace else ""
+    head = f"apiVersion: {KEPT[ref.kind]}\nkind: {ref.kind}\nmetadata:\n  name: {ref.name}\n{where}"
+    return f"{head}  annotations:\n    {KEEP}: keep\n"
 
 
 def _deleted(ref: Ref, flags: tuple[str, ...], meanwhile: str) -> Plan:

@@ -2,6 +2,9 @@
 
 A fix is proven if the whole trial, rehearsed with it and with the fixes accepted before it, no longer has its finding
 and has no new one that is as grave. Proposals are tried in the order of the findings, worst first.
+
+A step that no longer fails shows what comes after it. If a fix shows something as grave, the fix of that is tried with
+it, as one change.
 """
 
 from __future__ import annotations
@@ -16,12 +19,14 @@ from seatrial.fix.diff import diff_of
 from seatrial.fix.fixers import fixers
 from seatrial.fix.plans import plan_for
 from seatrial.fix.proposal import ByHand, Edits, Problem, Proposal, TextEdit
+from seatrial.fix.rebasing import rebased
 from seatrial.model.finding import CERTAINTIES, DAMAGES, FileEdit, Finding, Fix, gravity
 from seatrial.model.limit import reaches
 from seatrial.model.options import NO_DETOUR, Detour
 from seatrial.model.release import Case, Resource
 from seatrial.model.result import Fixing, Patch, Played, Result
 from seatrial.phrases.outcome import first_named
+from seatrial.sources.files import reading_instead
 from seatrial.sources.places import place_of
 from seatrial.text.source import Text, edited
 
@@ -32,21 +37,32 @@ BACK = "rollback"
 EVENTS_OF_A_SMALL_CHART = 100
 """In one rehearsal."""
 
+LINKS_MAX = 4
+"""Fixes that are tried as one change."""
+
 Texts = dict[str, str]
 
 
+class Checked(Struct, frozen=True):
+    """A result, and the cases that show it."""
+
+    result: Result
+    cases: Sequence[Case]
+
+
 class Recheck(Protocol):
-    """The result of the same check with these files; None if that fails, for example because nothing renders."""
+    """The same check with these files; None if that fails, for example because nothing renders."""
 
-    def __call__(self, texts: Texts, detour: Detour = NO_DETOUR) -> Result | None: ...
+    def __call__(self, texts: Texts, detour: Detour = NO_DETOUR) -> Checked | None: ...
 
 
-def mended(
-    result: Result, cases: Sequence[Case], fixing: Fixing, why_not: Callable[[str], str], recheck: Recheck
-) -> Result:
+def mended(checked: Checked, fixing: Fixing, why_not: Callable[[str], str], recheck: Recheck) -> Result:
     """A result with a fix for each finding that has one, and with the files that the fixes change."""
-    trying = _Trying(result, fixing, recheck)
-    found = [trying.with_fix(one, _problem(one, cases, why_not, result.played)) for one in result.findings]
+    result = checked.result
+    trying = _Trying(checked, fixing, why_not, recheck)
+    found = [trying.with_fix(finding) for finding in result.findings]
+    if fixing.least is None:
+        trying.go_on()
     return replace(
         result,
         findings=tuple(replace(one, fix=trying.went.get(one.fingerprint, one.fix)) for one in found),
@@ -71,33 +87,62 @@ class _Accepted(Struct, frozen=True):
 class _Trying:
     """The fixes accepted so far and what they lead to."""
 
-    def __init__(self, result: Result, fixing: Fixing, recheck: Recheck) -> None:
+    def __init__(self, checked: Checked, fixing: Fixing, why_not: Callable[[str], str], recheck: Recheck) -> None:
         self.accepted: list[_Accepted] = []
         self.went: dict[str, Fix] = {}
         """The accepted fix that made a finding go, by its fingerprint."""
-        self.result = result
+        self._now = checked
+        """With what is accepted."""
         self._fixing = fixing
-        self._wanted = fixing.wanted(result) if fixing.wanted else {one.fingerprint for one in result.findings}
+        self._why_not = why_not
         self._recheck = recheck
+        self._seen: set[str] = set()
+        result = checked.result
         limit, each = fixing.rehearsals_max, _cost(result)
         self._left = min(fixing.tries_max, limit // each) if limit else fixing.tries_max
         self._not_tried = 0
 
-    def with_fix(self, finding: Finding, problem: Problem | None) -> Finding:
-        own = fixers().get(finding.rule, ())
-        if (
-            (not own and plan_for(finding) is None)
-            or problem is None
-            or finding.after
-            or finding.fingerprint not in self._wanted
-        ):
+    @property
+    def result(self) -> Result:
+        return self._now.result
+
+    def with_fix(self, finding: Finding) -> Finding:
+        self._seen.add(finding.fingerprint)
+        fixable = finding.rule in fixers() or plan_for(finding) is not None
+        if not fixable or finding.after or not self._is_wanted(finding):
             return finding
         if self._fixing.least and not reaches(finding, self._fixing.least):
             return finding
-        if not _has(self.result, finding):
+        now = next((one for one in self.result.findings if _same(one) == _same(finding)), None)
+        if now is None:
             return finding  # `mended` adds the fix that made it go.
-        proposals = [_guarded(proposal, problem) for fixer in own for proposal in fixer.propose(problem)]
+        proposals = self._proposals(now, self._now, self._edits())
+        if proposals is None:
+            return finding
         return replace(finding, fix=self._tried(finding, proposals) or _by_hand(finding, proposals) or finding.fix)
+
+    def go_on(self) -> None:
+        """Try fixes of what only shows with those that are accepted, until nothing new shows."""
+        while self._left and (new := [one for one in self.result.findings if one.fingerprint not in self._seen]):
+            for finding in new:
+                self.with_fix(finding)
+
+    def _is_wanted(self, finding: Finding) -> bool:
+        wanted = self._fixing.wanted
+        return wanted is None or finding.fingerprint in wanted(self.result)
+
+    def _proposals(self, finding: Finding, checked: Checked, edits: Edits) -> list[Proposal] | None:
+        """What the fixer of a finding proposes, after `edits`; None if no case shows it."""
+        problem = _problem(finding, checked.cases, self._why_not, checked.result.played)
+        if problem is None:
+            return None
+        own = fixers().get(finding.rule, ())
+        with reading_instead(_texts(edits) or {}):
+            proposals = [_guarded(proposal, problem) for fixer in own for proposal in fixer.propose(problem)]
+        return [_rebased(proposal, edits) for proposal in proposals]
+
+    def _edits(self) -> Edits:
+        return tuple(edit for one in self.accepted for edit in one.edits)
 
     def notes(self) -> Iterator[str]:
         if self._not_tried:
@@ -115,33 +160,53 @@ class _Trying:
                 return None
             self._left -= 1
             after = self._with(proposal.change)
-            if why := _rejection(self.result, after, finding):
-                rejected.append(f"{proposal.title}: {why}")
-            elif after is not None:
-                return self._taken(finding, proposal, proposal.change, after, rejected)
+            whole = self._onward(finding, proposal, after) if after else None
+            if whole is None:
+                rejected.append(f"{proposal.title}: {_rejection(self.result, after, finding)}")
+            else:
+                return self._taken(finding, *whole, rejected)
         return self._planned(finding, rejected)
+
+    def _onward(
+        self, finding: Finding, proposal: Proposal, after: Checked, links: int = 1
+    ) -> tuple[Proposal, Checked] | None:
+        """A proposal, together with those for what it shows; None if that is no fix."""
+        if _has(after.result, finding):
+            return None
+        worse = next(_coming(self.result, after.result, finding), None)
+        if worse is None:
+            return proposal, after
+        edits = (*self._edits(), *_edits_of(proposal))
+        for more in (self._proposals(worse, after, edits) or ()) if links < LINKS_MAX else ():
+            if not _edits_of(more) or not self._left:
+                continue
+            self._left -= 1
+            both = _both(proposal, more)
+            then = self._with(_edits_of(both))
+            if then is not None and not _has(then.result, worse):
+                return self._onward(finding, both, then, links + 1)
+        return None
 
     def _planned(self, finding: Finding, rejected: Sequence[str]) -> Fix | None:
         """What leads out if no edit does: commands that were rehearsed, or the words of the rule."""
         plan = plan_for(finding)
         if plan is not None and self._left:
             self._left -= 1
-            texts = _texts([edit for one in self.accepted for edit in one.edits])
-            after = self._recheck(texts or {}, plan.detour)
-            ahead = replace(after, findings=tuple(f for f in after.findings if f.action != BACK)) if after else None
-            if after is not None and not _rejection(self.result, ahead, finding):
-                back = next((new for new in _coming(self.result, after, finding) if new.action == BACK), None)
+            after = self._recheck(_texts(self._edits()) or {}, plan.detour)
+            if after is not None and not _rejection(self.result, _ahead(after), finding):
+                back = next((new for new in _coming(self.result, after.result, finding) if new.action == BACK), None)
                 warned = (f"Do not roll back behind this upgrade: {back.message}.",) if back else ()
                 steps = (*plan.steps, *warned)
                 return Fix(plan.title, False, True, plan.meanwhile, steps=steps, rejected=tuple(rejected))
         return replace(finding.fix, rejected=tuple(rejected)) if rejected and finding.fix else None
 
-    def _with(self, edits: Edits) -> Result | None:
-        """The result with these edits beside those that are accepted."""
-        texts = _texts([*(edit for one in self.accepted for edit in one.edits), *edits])
+    def _with(self, edits: Edits) -> Checked | None:
+        """The check with these edits beside those that are accepted."""
+        texts = _texts([*self._edits(), *edits])
         return self._recheck(texts) if texts is not None else None
 
-    def _taken(self, finding: Finding, proposal: Proposal, edits: Edits, after: Result, rejected: list[str]) -> Fix:
+    def _taken(self, finding: Finding, proposal: Proposal, after: Checked, rejected: list[str]) -> Fix:
+        edits = _edits_of(proposal)
         fix = Fix(
             title=proposal.title,
             safe=not proposal.why_unsafe,
@@ -153,18 +218,41 @@ class _Trying:
         )
         if fix.safe or self._fixing.unsafe:
             self.accepted.append(_Accepted(finding.rule, fix, edits))
-            self.went |= {one.fingerprint: fix for one in self.result.findings if not _has(after, one)}
-            self.result = after
+            self.went |= {one.fingerprint: fix for one in self.result.findings if not _has(after.result, one)}
+            self._now = after
         return fix
 
 
-def _rejection(before: Result, after: Result | None, finding: Finding) -> str:
+def _both(first: Proposal, then: Proposal) -> Proposal:
+    """Two proposals as one change."""
+    unsafe = dict.fromkeys(filter(None, (first.why_unsafe, then.why_unsafe)))
+    title = f"{first.title}, and {then.title}"
+    return Proposal(title, (*_edits_of(first), *_edits_of(then)), "; ".join(unsafe))
+
+
+def _edits_of(proposal: Proposal) -> Edits:
+    return () if isinstance(proposal.change, ByHand) else proposal.change
+
+
+def _rebased(proposal: Proposal, edits: Edits) -> Proposal:
+    if isinstance(proposal.change, ByHand):
+        return proposal
+    return replace(proposal, change=rebased(proposal.change, edits))
+
+
+def _ahead(checked: Checked) -> Checked:
+    """Without what a rollback does."""
+    found = tuple(finding for finding in checked.result.findings if finding.action != BACK)
+    return replace(checked, result=replace(checked.result, findings=found))
+
+
+def _rejection(before: Result, after: Checked | None, finding: Finding) -> str:
     """Why a change is no fix; empty if it is one."""
     if after is None:
         return "the input can then no longer be checked"
-    if _has(after, finding):
+    if _has(after.result, finding):
         return "the finding remains"
-    worse = next(_coming(before, after, finding), None)
+    worse = next(_coming(before, after.result, finding), None)
     return f"{worse.rule}: {worse.message}" if worse else ""
 
 

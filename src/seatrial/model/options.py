@@ -33,6 +33,8 @@ class Detour(Struct, frozen=True):
 
     before: tuple[Step, ...] = ()
     flags: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
+    """Names and texts of manifests that the steps read and that are not on disk."""
 
 
 NO_DETOUR = Detour()

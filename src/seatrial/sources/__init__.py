@@ -14,7 +14,7 @@ from seatrial.model.resource import Place
 from seatrial.model.trial import ActionsOf, Trial
 from seatrial.sources import disk, git
 from seatrial.sources.charts.files import ChartFiles, read_archive
-from seatrial.sources.files import STDIN, as_text, read_bytes, read_text, shown
+from seatrial.sources.files import STDIN, as_text, instead_of, read_bytes, read_text, shown
 from seatrial.sources.manifests.parts import part_of
 from seatrial.sources.programs import NAMES, is_program, is_recording
 from seatrial.text.source import Text
@@ -48,7 +48,7 @@ def kind_of(path: str) -> InputKind:
     where = Path(path)
     if disk.is_dir(where):
         return _folder(where)
-    if not disk.exists(where):
+    if not disk.exists(where) and instead_of(where) is None:
         raise CannotContinue(f"{path}: no such file or folder")
     if sentence := part_of(path):
         raise CannotContinue(sentence)

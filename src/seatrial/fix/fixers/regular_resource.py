@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from seatrial.fix.lines import replaced_entry, without_annotations, without_entry
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, joined
+from seatrial.fix.unrendered import hook_left_out
 from seatrial.helm import hooks
 from seatrial.model.release import Resource
 from seatrial.model.resource import Ref, annotations_of
@@ -29,7 +30,9 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     if resource is None:
         return
     adopts = all(engine.name != REFUSES for engine in problem.finding.engines)
-    yield Proposal(f"make {resource.ref} a regular resource", _without_hook(resource), "" if adopts else ADOPTION)
+    yield Proposal(
+        f"make {resource.ref} a regular resource", without_hook(problem, resource), "" if adopts else ADOPTION
+    )
 
 
 def _hook(problem: Problem) -> Resource | None:
@@ -41,7 +44,10 @@ def _hook(problem: Problem) -> Resource | None:
     return resource
 
 
-def _without_hook(resource: Resource) -> Edits | ByHand:
+def without_hook(problem: Problem, resource: Resource) -> Edits | ByHand:
+    """The object without its hook annotations, unless a hook that is not rendered may need it."""
+    if left_out := hook_left_out(problem, resource):
+        return ByHand(f"{left_out} is a hook that these values leave out, and may need it")
     given = annotations_of(resource.body)
     own = [key for key in ANNOTATIONS if key in given]
     if resource.ref.kind in HOLDS_DATA and hooks.RESOURCE_POLICY not in given:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seatrial.fix.lines import Line, key_line
+from seatrial.fix.expressions import SCALAR, contexts, expression_of
+from seatrial.fix.lines import key_line
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, joined
 from seatrial.model.release import Resource
 from seatrial.model.resource import Path, Pointer
-from seatrial.sources.charts.gotemplate import actions, open_blocks
 
 FIELDS = ("data", "stringData")
 _ONE_ACTION = re.compile(r"""[ ]*(?P<quote>["']?)\{\{-?[ ]*(?P<says>[^{}]+?)[ ]*-?\}\}(?P=quote)[ \t]*(#.*)?\r?""")
-_SCALAR = re.compile(r"""[ ]*(?P<quote>["']?)(?P<name>[^#]+?)(?P=quote)[ \t]*(#.*)?\r?""")
-_PART = re.compile(r"\{\{-?\s*(?P<says>.*?)\s*-?\}\}")
 _QUOTES = re.compile(r"\s*\|\s*(?:s?quote)\s*$")
 
 
@@ -38,38 +36,21 @@ def _read_back(secret: Resource, path: Path) -> Edits | ByHand:
     if isinstance(name, ByHand):
         return name
     where = f"{line.text.path}:{line.number}"
-    if line.text.path != name.text.path or _blocks(line) != _blocks(name):
+    if line.text.path != name.text.path or contexts(line) != contexts(name):
         return ByHand(f"{where}: the name of the Secret is written in another block")
-    value, named = _ONE_ACTION.fullmatch(line.rest), _SCALAR.fullmatch(name.rest)
+    value, named = _ONE_ACTION.fullmatch(line.rest), SCALAR.fullmatch(name.rest)
     if value is None or named is None:
         return ByHand(f"{where} does not have one action as its value")
     says = value["says"]
     quoted = _QUOTES.search(says)
     made = says[: quoted.start()] if quoted else says
-    stored = (
-        f'get ((lookup "v1" "Secret" $.Release.Namespace {_expression(named["name"])}).data | default dict) "{path[1]}"'
-    )
+    own = expression_of(named["name"])
+    stored = f'get ((lookup "v1" "Secret" $.Release.Namespace {own}).data | default dict) "{path[1]}"'
     decoded = " | b64dec" if path[0] == "stringData" else ""
     ends = f" {quoted[0].strip()}" if quoted else ""
     start = line.after_colon
     words = f"{stored}{decoded} | default ({made}){ends}"
     return line.edited(start + value.start("says"), start + value.end("says"), words)
-
-
-def _expression(name: str) -> str:
-    """The name of the Secret as an expression: text, an action, or both."""
-    parts = [part["says"] for part in _PART.finditer(name)]
-    if not parts:
-        return f'"{name.strip()}"'
-    pattern = _PART.sub("%s", name.strip()).replace('"', "")
-    parts = [f"({part})" if " " in part else part for part in parts]
-    return parts[0] if pattern == "%s" else f'(printf "{pattern}" {" ".join(parts)})'
-
-
-def _blocks(line: Line) -> tuple[str, ...]:
-    """The blocks around a line that change what a dot means."""
-    content, opened = line.text.content, open_blocks(line.text.content, line.start)
-    return tuple(one.says for one in actions(content) if one.start in opened and not one.says.startswith("if"))
 
 
 FIXER = Fixer(("random-secret-rotates-on-upgrade",), propose)

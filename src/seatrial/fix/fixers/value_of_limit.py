@@ -26,18 +26,19 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     line = key_line(job, *TTL)
     asked = None if isinstance(line, ByHand) else _VALUE.fullmatch(line.rest)
     if asked is not None:
-        yield Proposal(
-            f"set {asked['path']} to {SECONDS} in values.yaml",
-            _with_value(job, tuple(asked["path"].split("."))),
-            why_unsafe="finished Jobs are then deleted after an hour",
-        )
+        for value in (str(SECONDS), f'"{SECONDS}"'):  # A schema may accept only one of them.
+            yield Proposal(
+                f"set {asked['path']} to {value} in values.yaml",
+                _with_value(job, tuple(asked["path"].split(".")), value),
+                why_unsafe="finished Jobs are then deleted after an hour",
+            )
 
 
 def _fields(problem: Problem) -> set[str]:
     return {str(one.path[-1]) for one in problem.finding.pointers if hasattr(one, "path") and one.path}
 
 
-def _with_value(job: Resource, keys: tuple[str, ...]) -> Edits | ByHand:
+def _with_value(job: Resource, keys: tuple[str, ...], value: str) -> Edits | ByHand:
     file = f"{job.file.rpartition(TEMPLATES)[0]}/values.yaml"
     text = text_of(file)
     number = _line_of(text, keys) if text else 0
@@ -50,7 +51,7 @@ def _with_value(job: Resource, keys: tuple[str, ...]) -> Edits | ByHand:
         return ByHand(f"{file}:{number} has a value for {'.'.join(keys)}")
     start = text.start_of(number) + colon
     end = start + len(words[colon:]) - len(empty["rest"])
-    return (TextEdit(text, Edit(Span(start, end), f" {SECONDS}")),)
+    return (TextEdit(text, Edit(Span(start, end), f" {value}")),)
 
 
 def _line_of(text: Text, keys: tuple[str, ...]) -> int:

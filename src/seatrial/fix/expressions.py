@@ -1,0 +1,28 @@
+"""Values of a template as expressions, for other actions of the same template."""
+
+from __future__ import annotations
+
+import re
+
+from seatrial.fix.lines import Line
+from seatrial.sources.charts.gotemplate import actions, open_blocks
+
+SCALAR = re.compile(r"""[ ]*(?P<quote>["']?)(?P<name>[^#]+?)(?P=quote)[ \t]*(#.*)?\r?""")
+"""What follows the colon of a key, with its quotes and its comment."""
+_PART = re.compile(r"\{\{-?\s*(?P<says>.*?)\s*-?\}\}")
+
+
+def expression_of(value: str) -> str:
+    """A value as an expression: text, an action, or both."""
+    parts = [part["says"] for part in _PART.finditer(value)]
+    if not parts:
+        return f'"{value.strip()}"'
+    pattern = _PART.sub("%s", value.strip()).replace('"', "")
+    parts = [f"({part})" if " " in part else part for part in parts]
+    return parts[0] if pattern == "%s" else f'(printf "{pattern}" {" ".join(parts)})'
+
+
+def contexts(line: Line) -> tuple[str, ...]:
+    """The blocks around a line that change what a dot means."""
+    content, opened = line.text.content, open_blocks(line.text.content, line.start)
+    return tuple(one.says for one in actions(content) if one.start in opened and not one.says.startswith("if"))
