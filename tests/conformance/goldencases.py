@@ -40,6 +40,8 @@ class Case(msgspec.Struct, frozen=True):
     repos: dict[str, str]
     files: dict[str, str]
     steps: list[dict[str, Any]]
+    beside: tuple[str, ...] = ()
+    """What the cluster of the recording had from other cases, and matters here."""
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -98,7 +100,7 @@ def modelled(case: Case, rehearsal: Rehearsal) -> list[Seen]:
             {o.app: _reasons(o.message) for o in step.operations},
             {o.app: sorted(_results(o)) for o in step.operations},
             ordered(list(_writes(rehearsal, index)), waves[index]),
-            sorted(filter(None, map(_object, _objects(rehearsal, index)))),
+            sorted(filter(None, (_object(name) for name in _objects(rehearsal, index) if name not in case.beside))),
         )
         for index, step in enumerate(rehearsal.steps)
     ]

@@ -18,6 +18,7 @@ from seatrial.cluster.validation.expressions import rule_problems
 from seatrial.cluster.verbs import conversion
 from seatrial.cluster.verbs.sizes import refuse_large
 from seatrial.kinds import World
+from seatrial.kinds.core.crd import NO_PEM
 from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
 from seatrial.kinds.tables.empty_status import EMPTY_STATUS
 from seatrial.model.resource import Body, Ref, dig, metadata, name_of
@@ -161,8 +162,9 @@ def _refuse_bad_change(cluster: Cluster, kind: ServedKind, live: Body, body: Bod
             unchangeable += set(causes).difference(rule_problems(body, None, custom.node)) if causes else ()
     if known is not None and known.immutable is not None:
         causes += (immutable_causes := list(known.immutable(live, body, cluster.minor)))
-        # A CRD that drops a version is refused because of its status, which a storage migration changes.
-        unchangeable += (cause for cause in immutable_causes if not cause.startswith("status."))
+        # A CRD that drops a version is refused because of its status, which a storage migration changes, and one whose
+        # CA is no certificate because of that value.
+        unchangeable += (cause for cause in immutable_causes if not cause.startswith("status.") and NO_PEM not in cause)
     if causes:
         raise invalid(kind.kind, kind.group, name_of(live), causes, "unchangeable" if unchangeable else "")
 

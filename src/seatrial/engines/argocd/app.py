@@ -55,6 +55,10 @@ class App(Struct, frozen=True):
     project: Project | None = None
     """Its project's permissions; None permits everything."""
     where: Destination = Destination(*IN_CLUSTER, "")
+    operation: Body | None = None
+    """`operation`, where the manifest has one: somebody starts a sync without `argocd app sync`."""
+    forgets: bool = False
+    """Whether that manifest also clears `status.operationState`, as `argocd app sync` does."""
     assumed: bool = False
     """Whether its source was not found: it is assumed to sync successfully."""
     error: str = ""

@@ -1,4 +1,4 @@
-"""The options of a sync operation: from the Application's policy and the flags of `argocd app sync`."""
+"""The options of a sync operation: from the Application's policy, the flags of `argocd app sync`, or an `operation`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import AUTOMATED_RETRIES, App, Asked, Settings
 from seatrial.model.errors import CannotContinue
-from seatrial.model.resource import Ref
+from seatrial.model.resource import Ref, dig, listed
 
 OPTIONS = {
     "--replace": "Replace=true",
@@ -26,6 +26,20 @@ def requested(app: App, flags: tuple[str, ...] = (), started: int = 0) -> Asked:
     for flag in flags:
         asked = _with_flag(asked, flag, app)
     return asked
+
+
+def by_hand(app: App, started: int) -> Asked:
+    """An `operation` that somebody writes into the Application: only what it says counts, not the sync policy."""
+    sync, limit = dig(app.operation, "sync"), dig(app.operation, "retry", "limit")
+    return Asked(
+        prune=bool(dig(sync, "prune")),
+        skips_hooks=dig(sync, "syncStrategy", "apply") is not None,
+        force=any(dig(sync, "syncStrategy", kind, "force") is True for kind in ("apply", "hook")),
+        dry_run=bool(dig(sync, "dryRun")),
+        options=tuple(map(str, listed(app.operation, "sync", "syncOptions"))),
+        retries=limit if isinstance(limit, int) else 0,
+        started=started,
+    )
 
 
 def of_rollout(app: App, settings: Settings, started: int) -> Asked:

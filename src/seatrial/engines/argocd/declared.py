@@ -44,6 +44,7 @@ def declared(
     on = isinstance(written, dict) and not off
     automated: Body = written if isinstance(written, dict) and on else {}
     targets = targets_of(release) if release else ()
+    written_operation, status = application.get("operation"), application.get("status") or {}
     return App(
         name=name_of(application),
         namespace=str(metadata(application).get("namespace") or "argocd"),
@@ -60,6 +61,8 @@ def declared(
         namespace_metadata=policy.get("managedNamespaceMetadata"),
         ignore_differences=tuple(listed(application, "spec", "ignoreDifferences")),
         where=destination_of(application),
+        operation=written_operation if isinstance(written_operation, dict) else None,
+        forgets="operationState" in status and status["operationState"] is None,
         assumed=assumed,
         error=error,
     )

@@ -15,9 +15,19 @@ from msgspec.structs import replace
 from seatrial.engines import Ended
 from seatrial.engines.argocd import leaving, sets, versions
 from seatrial.engines.argocd.app import API_VERSION, App, Settings
-from seatrial.engines.argocd.asking import of_rollout, requested
+from seatrial.engines.argocd.asking import by_hand, of_rollout, requested
 from seatrial.engines.argocd.ignoring import comparison_error
-from seatrial.engines.argocd.reconciling import Running, Skipped, Tried, automatic, compare, ended, resume, synced
+from seatrial.engines.argocd.reconciling import (
+    Running,
+    Skipped,
+    Tried,
+    automatic,
+    compare,
+    ended,
+    resume,
+    synced,
+    written,
+)
 from seatrial.engines.argocd.rollout import (
     MOVED,
     PENDING,
@@ -56,6 +66,8 @@ class Memory:
     def __init__(self) -> None:
         self.last: dict[Ref, tuple[Operation, str]] = {}
         """By Application: its last operation and the revision of it."""
+        self.tried: dict[Ref, Tried] = {}
+        """The same with the results of its tasks."""
         self.apps: dict[Ref, App] = {}
         self.sets: dict[Ref, AppSet] = {}
         self.progress: dict[Ref, Progress] = {}
@@ -227,8 +239,13 @@ class _Applications:
 
     def root(self, app: App, flags: tuple[str, ...]) -> Part[None]:
         """Run a requested sync, whatever the state of the Application."""
-        asked = requested(app, flags, self.started)
-        tried = yield from synced(app, self.settings, asked, self.memory.running)
+        if app.operation is None:
+            asked = requested(app, flags, self.started)
+            tried = yield from synced(app, self.settings, asked, self.memory.running)
+        else:
+            before = None if app.forgets else self.memory.tried.get(app.ref)
+            asked = by_hand(app, self.started)
+            tried = yield from written(app, self.settings, asked, before, self.memory.running)
         self._remember(app, tried)
 
     def _child(self, app: App) -> Part[None]:
@@ -265,6 +282,7 @@ class _Applications:
     def _remember(self, app: App, tried: Tried) -> None:
         self.tried.append(tried)
         self.memory.last[app.ref] = tried.operation, app.revision
+        self.memory.tried[app.ref] = tried
 
     def _tell(self, app: App) -> Part[str]:
         """Write an Application's status, as the health checks of others may read it."""
@@ -286,7 +304,8 @@ def sync_fleet(
 ) -> Script:
     """Sync the roots, and let all other existing and new Applications sync by themselves."""
     schedule = _Applications(fleet, settings, memory, started)
-    yield from terminated(memory.last, memory.apps)
+    apart = {app.ref for app in fleet.roots if app.operation is not None}  # Nothing refuses these.
+    yield from terminated({ref: last for ref, last in memory.last.items() if ref not in apart}, memory.apps)
     memory.apps.update({**fleet.others, **{app.ref: app for app in fleet.roots}})
     for app in fleet.roots:
         schedule.add(schedule.root(app, flags), is_root=True)

@@ -13,7 +13,7 @@ from seatrial.engines.argocd.app import App, Asked, Settings
 from seatrial.engines.argocd.asking import requested
 from seatrial.engines.argocd.comparing import is_modified
 from seatrial.engines.argocd.ignoring import comparison_error
-from seatrial.engines.argocd.operation import Sync
+from seatrial.engines.argocd.operation import Results, Sync
 from seatrial.engines.argocd.results import ERROR, NOTHING
 from seatrial.engines.argocd.tracking import managed, source_failure, speaks_of_itself, wanted
 from seatrial.engines.script import WRITES, Answer, Command, Line, Part, Say, Survey, Wait, carry
@@ -37,6 +37,8 @@ class Tried(Struct, frozen=True):
 
     operation: Operation
     stuck: Stuck | None = None
+    results: Results = {}
+    """What remains in the Application's status."""
 
 
 class Skipped(Struct, frozen=True):
@@ -82,6 +84,25 @@ def synced(app: App, settings: Settings, asked: Asked, running: dict[Ref, Runnin
     return (yield from _tried(Running(app, asked, Sync(app, settings, asked, {}, {})), settings, running))
 
 
+def written(
+    app: App, settings: Settings, asked: Asked, before: Tried | None, running: dict[Ref, Running]
+) -> Part[Tried]:
+    """Run an `operation` that somebody wrote into the Application, where `before` is in `status.operationState`.
+
+    Nothing refuses it while another one runs: that one goes on instead. After one that has ended, its results stay in
+    the status until a pass records others, since the patch of `setOperationState` leaves out what is empty. A first
+    pass that only deletes a hook records none, and the next one takes the old results for its own.
+    """
+    results: Results = before.results if before is not None else {}
+    noted: Results = {}
+    if before is not None and before.operation.phase == "Running":
+        noted = results
+        yield Say(app.ref, f"Resuming in-progress operation. phase: Running, message: {before.operation.message}")
+    alone = replace(app, options=())
+    sync = Sync(alone, settings, asked, results, noted)
+    return (yield from _tried(Running(alone, asked, sync), settings, running))
+
+
 def resume(left: Running, settings: Settings, running: dict[Ref, Running]) -> Part[Tried]:
     """Go on with an operation after a restart: with its revision, its start time, and the results of whole passes."""
     app, before = left.app, left.sync
@@ -115,7 +136,7 @@ def _tried(start: Running, settings: Settings, running: dict[Ref, Running]) -> P
         yield Say(app.ref, f"retries, attempt #{attempt + 1}")
         yield Wait(tuple(task.object for task in operation.tasks))
     message = f"{operation.message} (retried {attempt} times)." if attempt else operation.message
-    return Tried(replace(operation, message=message, attempts=attempt + 1), sync.stuck)
+    return Tried(replace(operation, message=message, attempts=attempt + 1), sync.stuck, sync.results)
 
 
 def _repeats(attempts: list[Attempt], left: int) -> bool:

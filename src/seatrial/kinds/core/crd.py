@@ -20,6 +20,8 @@ GROUP = "apiextensions.k8s.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 LONG_MESSAGE_SINCE = 33
 
+CA_CHECKED_SINCE = 31
+NO_PEM = "unable to load root certificates: unable to parse bytes as PEM block"
 INVALID_CA = ("InvalidCABundle", "The conversion webhook CABundle is invalid")
 """Reason and message of a CRD that is not established."""
 
@@ -111,6 +113,10 @@ def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
     if conditions.is_true(old, "Established"):
         yield from immutable_field(old, new, "spec.scope", minor)
         yield from immutable_field(old, new, "spec.names.kind", minor)
+        # allowInvalidCABundle in apiextensions/validation: what was never served may have an invalid one.
+        if minor >= CA_CHECKED_SINCE and has_invalid_ca(new) and not has_invalid_ca(old):
+            bundle = scalar(dig(new, "spec", "conversion", "webhook", "clientConfig", "caBundle"), minor)
+            yield invalid("spec.conversion.webhookClientConfig.caBundle", bundle, NO_PEM)
     yield from immutable_field(old, new, "spec.group", minor)
     yield from immutable_field(old, new, "spec.names.plural", minor)
     versions = [version.get("name") for version in listed(new, "spec", "versions")]

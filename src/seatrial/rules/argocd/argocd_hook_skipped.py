@@ -9,6 +9,11 @@ starts the next.
 Two other syncs skip hooks silently: a sync of selected resources (`argocd app sync --resource`, the list in the UI),
 and self-heal, which is one of those. So do not use a hook for something that must hold at all times.
 
+A third one skips everything: a sync that a script starts by writing `operation` into the Application, without clearing
+`status.operationState` as the argocd command does. The results of the last sync stay in the status. If the first wave
+begins with the hook of that sync, Argo CD deletes it, then takes the old results for those of this sync: it has
+succeeded, and nothing of the new commit was applied.
+
 ## Example
 ```yaml
 apiVersion: batch/v1
@@ -54,18 +59,48 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
     for moment in moments(rehearsal, case):
         old, new = moment.before, moment.release
-        if (
-            not is_argocd(rehearsal)
-            or moment.ended.action != "sync"
-            or old is None
-            or new is None
-            or same_input(old, new)
-        ):
+        if not is_argocd(rehearsal) or moment.ended.action != "sync" or old is None or new is None:
+            continue
+        skipped = _deleted_only(moment, new)
+        if skipped:
+            yield _with_old_results(moment, skipped)
+            continue
+        if same_input(old, new):
             continue
         changed = [hook for hook in new.resources if _has_changed(old, hook)]
         if changed and not _other_deeds(moment, new) and changed[0].ref not in seen:
             seen.add(changed[0].ref)
             yield _finding(moment, changed)
+
+
+def _deleted_only(moment: Moment, new: Release) -> list[Resource]:
+    """Hooks that a successful sync deleted to recreate them, and did not create."""
+    created = {event.object for event in moment.events() if event.effect == "created"}
+    deleted = {ref for one in moment.ended.operations if one.phase == "Succeeded" for ref in one.hooks_deleted}
+    return [hook for hook in new.resources if hook.ref in deleted and hook.ref not in created]
+
+
+def _with_old_results(moment: Moment, skipped: list[Resource]) -> Finding:
+    first = skipped[0].ref
+    return found(
+        RULE,
+        moment,
+        objects=[hook.ref for hook in skipped],
+        damage="failed-deploy",
+        message=f"the sync succeeds and applies nothing: hook {first} is deleted and does not run",
+        details=(
+            "The sync was started by an `operation` in the Application, and `status.operationState` of the last sync "
+            "was not cleared. The pass that deletes the hook records no result, so the next one reads those of the "
+            "last sync: every object is Synced, every hook has succeeded.",
+        ),
+        places=[order_of(hook) for hook in skipped],
+        evidence=[event for event in moment.events() if event.verb == "delete" and event.object == first],
+        confirm=f"kubectl get {first.kind.lower()} {first.name} -n {first.namespace}  # after the sync: NotFound",
+        way_out=(
+            "Start the sync with `argocd app sync`, or clear the state in the same write: kubectl patch application "
+            '... --type merge -p \'{"operation": {"sync": {}}, "status": {"operationState": null}}\'.',
+        ),
+    )
 
 
 def _has_changed(old: Release, hook: Resource) -> bool:
