@@ -94,18 +94,18 @@ def test_a_fix_that_does_not_help_is_not_offered(folder: Path, after: tuple[Find
 def test_what_a_fix_shows_is_fixed_with_it(folder: Path) -> None:
     """The second finding shows only once the first is fixed; with both fixes nothing is left."""
     case = Case("", (release_of(HOOK),))
-    shown = replace(FINDING, fingerprint="other", rule="before-hook-creation-deletes-live-resource", damage="outage")
-    tries: list[Texts] = []
+    both = (FINDING.objects[0], FINDING.objects[0])
+    shown = replace(FINDING, fingerprint="other", rule="same-weight-hook-kind-order", objects=both)
 
     def recheck(texts: Texts, detour: Detour = NO_DETOUR) -> Checked | None:
-        tries.append(texts)
-        hook = "helm.sh/hook:" in next(iter(texts.values()))
-        return Checked(replace(RESULT, findings=(shown,) if hook else ()), [case])
+        fixed = "helm.sh/hook-weight" in next(iter(texts.values()))
+        return Checked(replace(RESULT, findings=() if fixed else (shown,)), [case])
 
-    result = mended(Checked(RESULT, [case]), Fixing(unsafe=True), guard(["v2"], writes=False), recheck)
+    result = mended(Checked(RESULT, [case]), Fixing(), guard(["v2"], writes=False), recheck)
     fix = result.findings[0].fix
-    assert fix is not None and " and make ConfigMap/default/web-config a regular resource" in fix.title
-    assert [HEAD.strip() in text for one in tries for text in one.values()] == [True, True]
+    assert fix is not None and "keep to ConfigMap/default/web-config, and give ConfigMap" in fix.title
+    added = '    helm.sh/hook-weight: "-5"\n    helm.sh/resource-policy: keep\n'
+    assert [patch.after for patch in result.patches] == [HOOK + added]
 
 
 def test_a_nuisance_that_comes_does_not_reject_a_fix(folder: Path) -> None:
@@ -134,11 +134,11 @@ def test_an_annotation_keeps_the_line_endings_and_quotes_of_its_file(folder: Pat
     ("template", "why"),
     [
         (
-            HOOK.replace("  annotations:\n", "  {{- if true }}\n  annotations:\n") + "  {{- end }}\n",
+            HEAD + "  {{- if true }}\n  annotations:\n    a: b\n  labels: {a: b}\n  {{- end }}\n",
             "under a condition",
         ),
         (
-            HEAD + "  {{- if false }}\n  annotations:\n    a: b\n  {{- end }}\n",
+            HEAD + "  {{- if false }}\n  annotations:\n    a: b\n  {{- else }}\n  labels: {a: b}\n  {{- end }}\n",
             "under a condition",
         ),
         (
@@ -150,11 +150,25 @@ def test_an_annotation_keeps_the_line_endings_and_quotes_of_its_file(folder: Pat
             "under a condition",
         ),
     ],
-    ids=["in an if", "absent by an if", "from a value", "the same key in an if"],
+    ids=["with more in an if", "in an if with an else", "from a value", "the same key in an if"],
 )
 def test_what_is_not_certain_is_left_to_the_user(folder: Path, template: str, why: str) -> None:
     change = annotated(resource_of(template), {"helm.sh/resource-policy": "keep"})
     assert isinstance(change, ByHand) and why in change.why
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_annotations_move_before_their_condition(folder: Path, value: str) -> None:
+    template = f"{HEAD}  {{{{- if {value} }}}}\n  annotations:\n      a: b\n  {{{{- end }}}}\n"
+    change = annotated(resource_of(template), {"helm.sh/resource-policy": "keep"})
+    before = "  annotations:\n      helm.sh/resource-policy: keep\n"
+    assert text_after(change) == f"{HEAD}{before}  {{{{- if {value} }}}}\n      a: b\n  {{{{- end }}}}\n"
+
+
+def test_what_belongs_to_a_hook_stays_under_its_condition(folder: Path) -> None:
+    template = HOOK.replace("  annotations:\n", "  {{- if true }}\n  annotations:\n") + "  {{- end }}\n"
+    change = annotated(resource_of(template), {"helm.sh/resource-policy": "keep"}, after=("helm.sh/hook",))
+    assert isinstance(change, ByHand) and "under a condition" in change.why
 
 
 NAMED = '{{ define "x" }}' + HOOK + '{{ end }}{{ include "x" . }}'

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 
+from seatrial.check import check
 from seatrial.engines.argocd.settings import settings_of
 from seatrial.engines.argocd.trying import tried_health_checks
 from seatrial.generate.health import Form, written
 from seatrial.generate.health.script import EXPECTED, HealthCheck, Wanted, health_check, kinds_without_check
 from seatrial.model.errors import CannotContinue
+from seatrial.model.options import CheckOptions
 from seatrial.model.release import Release, Resource, TriedHealthCheck
 from seatrial.model.resource import Body, Origin, dig, ref_of
 from seatrial.readiness.argocd import lua
@@ -107,6 +111,14 @@ def test_what_is_written_is_what_argo_cd_runs(form: Form) -> None:
     body = next(documents(Text("x.yaml", written([gate()], form, "argocd", "argocd")))).body
     assert settings_of("3.5", [body]).scripts["canal.example/Gate"].text == gate().script
     assert faults(body) == {}
+
+
+def test_the_configmap_is_valid_and_passes_the_check(tmp_path: Path) -> None:
+    text = written([gate()], "argocd-cm", "argocd", "argocd")
+    kubernetes_validate.validate(next(documents(Text("x.yaml", text))).body, "1.34", strict=True)
+    (tmp_path / "argocd-cm.yaml").write_text(text)
+    result = check(CheckOptions(inputs=(str(tmp_path),), engines=("kubectl",)))
+    assert [finding.message for finding in result.findings] == []
 
 
 def test_the_ansible_tasks_keep_the_checks_of_others() -> None:

@@ -10,6 +10,7 @@ import re
 
 from msgspec import Struct
 
+from seatrial.fix.hoisting import hoisted
 from seatrial.fix.proposal import ByHand, Edits, TextEdit
 from seatrial.model.release import Resource
 from seatrial.model.resource import Path, dig
@@ -216,6 +217,8 @@ def _added(resource: Resource, new: dict[str, str], after: tuple[str, ...]) -> E
     if isinstance(line, ByHand):
         return line
     if _conditional(resource, line):
+        if not after and line.template is None:
+            return hoisted(line.text, line.number, _entries(line.text, new))
         return ByHand(f"{line.text.path}:{line.number}: the annotations are written under a condition")
     if named := next((key for key in new if _is_written_below(line, key)), ""):
         return ByHand(f"{line.text.path}:{line.number}: {named} is written there under a condition")
@@ -267,25 +270,31 @@ def _first(resource: Resource, new: dict[str, str]) -> Edits | ByHand:
         return ByHand(f"{head.text.path}:{head.number}: a named template writes a part of the metadata")
     if name.number <= head.number:
         return ByHand(f"{head.text.path}:{head.number}: the metadata is not written as a block")
-    if _mentions(head, name.indent):
-        return ByHand(f"{head.text.path}:{head.number}: the annotations are written under a condition")
-    lines = [f"{key}: {plain_or_quoted(name.text, value)}" for key, value in new.items()]
+    lines = _entries(name.text, new)
+    if number := _mentions(head, name.indent):
+        if head.template is None:
+            return hoisted(head.text, number, lines)
+        return ByHand(f"{head.text.path}:{number}: the annotations are written under a condition")
     return inserted(name, name.indent, ["annotations:", *(" " * INDENT + line for line in lines)])
 
 
-def _mentions(head: Line, indent: int) -> bool:
-    """Whether the text of the metadata has annotations that this rendering does not show."""
+def _entries(text: Text, new: dict[str, str]) -> list[str]:
+    return [f"{key}: {plain_or_quoted(text, value)}" for key, value in new.items()]
+
+
+def _mentions(head: Line, indent: int) -> int:
+    """The line where the metadata has annotations that this rendering does not show; 0 if there is none."""
     number = head.number + 1
     lines = head.text.content.count("\n") + 1
     while number <= lines:
         words = head.text.line_at(number)
         own = len(words) - len(words.lstrip())
         if words.strip() and own < indent and not words.lstrip().startswith(("{{", "#")):
-            return False
+            return 0
         if own == indent and words.lstrip().startswith("annotations:"):
-            return True
+            return number
         number += 1
-    return False
+    return 0
 
 
 def _conditional(resource: Resource, line: Line) -> bool:

@@ -16,7 +16,7 @@ from seatrial.helm import argocd_hooks, hooks
 
 Phase = Literal["pre", "post"]
 IMAGE = "docker.io/alpine/k8s:1.34.1"
-"""Has sh, kubectl, nc and curl."""
+"""Has sh, kubectl, nc and curl. registry.k8s.io/kubectl has no shell."""
 NOBODY = 65534
 RBAC = "rbac.authorization.k8s.io"
 RELEASE_NAMESPACE = "{{ .Release.Namespace }}"
