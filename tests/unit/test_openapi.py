@@ -4,14 +4,14 @@ import json
 from typing import Any
 
 from seatrial.cluster.discovery.openapi import OpenAPI
+from seatrial.cluster.discovery.schema import Schema, as_schema
 from seatrial.cluster.discovery.served import Discovery
 from seatrial.kinds.tables.catalogue import ServedKind
-from seatrial.model.resource import Body
 
 WIDGET = ServedKind("example.com", "v1", "Widget", "widgets", "widget", True, list_kind="WidgetList")
 
 
-def no_custom(kind: ServedKind) -> Body | None:
+def no_custom(kind: ServedKind) -> Schema | None:
     return None
 
 
@@ -70,7 +70,7 @@ def test_a_property_named_ref_is_not_a_reference() -> None:
 
 
 def test_a_custom_kind_has_its_schema() -> None:
-    schema: Body = {"type": "object", "properties": {"spec": {"type": "object"}}}
+    schema = as_schema({"type": "object", "properties": {"spec": {"type": "object"}}})
     discovery = Discovery("1.34")
     discovery.add([WIDGET])
     openapi = OpenAPI(discovery, lambda kind: schema if kind == WIDGET else None)
@@ -86,7 +86,7 @@ def test_a_custom_kind_has_its_schema() -> None:
         "x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Widget"}],
     }
     index = openapi.index()
-    schema = {"type": "object", "properties": {"spec": {"type": "object", "description": "New."}}}
+    schema = as_schema({"type": "object", "properties": {"spec": {"type": "object", "description": "New."}}})
     second = document(openapi, "/openapi/v3/apis/example.com/v1")
     assert second["components"]["schemas"]["com.example.v1.Widget"]["properties"]["spec"]["description"] == "New."
     assert openapi.index() != index

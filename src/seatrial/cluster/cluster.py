@@ -73,7 +73,7 @@ class Cluster:
         self._program: View | None = None
         self.store = Store()
         self.discovery = Discovery(kube_version)
-        self.openapi = OpenAPI(self.discovery, self._custom_schema, with_schemas=explains)
+        self.openapi = OpenAPI(self.discovery, self.custom_schema_of, with_schemas=explains)
         self.recorder = Recorder()
         self.watches = Watches(self.store)
         self.lock = threading.RLock()
@@ -382,10 +382,6 @@ class Cluster:
     def builtin_schema_of(self, kind: ServedKind) -> Schema | None:
         return builtin_schema(self.kube_version, kind.group, kind.version, kind.kind)
 
-    def _custom_schema(self, kind: ServedKind) -> Body | None:
-        schema = self.custom_schema_of(kind)
-        return None if schema is None else schema.node
-
     def ref_of(self, body: Body) -> Ref:
         kind = self.discovery.of_kind(str(body.get("apiVersion", "")).rpartition("/")[0], body["kind"])
         return ref_of(body, namespaced=kind is None or kind.namespaced)
@@ -410,7 +406,11 @@ class Cluster:
     def _crd_changed(self, before: Body | None, after: Body | None, cause: int | None) -> None:
         """A kind is served while its CRD is Established."""
         old, new = crds.served_kinds(before), crds.served_kinds(after)
-        self._custom_schemas.update(crds.schemas(after))
+        for key, schema in crds.schemas(after).items():
+            known = self._custom_schemas.get(key)
+            # Results are cached by schema, and most writes to a CRD change its status alone.
+            if known is None or known.node != schema.node:
+                self._custom_schemas[key] = schema
         if old == new:
             return
         for kind in old:

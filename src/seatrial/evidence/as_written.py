@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from seatrial.evidence.crds import shape
+from seatrial.evidence.crds import is_alike
 from seatrial.evidence.secret_data import secret_data
 from seatrial.kinds.core.quantities import amount
 from seatrial.model.resource import Body, Path, annotations_of, dig, labels_of
@@ -34,7 +34,7 @@ DEFINITION = "CustomResourceDefinition"
 def differences(written: Body, live: Body) -> Iterator[Path]:
     """The fields of an object that are written in the source and are something else in the cluster."""
     if written.get("kind") == DEFINITION:
-        if shape(written) != shape(live):
+        if not is_alike(written, live):
             yield ("spec", "versions")
         return
     if written.get("kind") == "Secret" and (written.get("stringData") or written.get("data")):

@@ -29,14 +29,33 @@ def losses(was: Body, now: Body) -> list[str]:
     return [f"{kind} {what}" for what in (*_versions_beyond(was, now), *_fields_beyond(was, now))]
 
 
-def shape(definition: Body) -> Any:
-    """The part of a CRD that affects objects: without descriptions and printer columns."""
-    spec = definition.get("spec") or {}
-    versions = [
+def is_alike(one: Body, other: Body) -> bool:
+    """Whether two CRDs mean the same for objects. Descriptions and printer columns mean nothing."""
+    mine, theirs = (definition.get("spec") or {} for definition in (one, other))
+    return mine.get("scope") == theirs.get("scope") and _is_same(_plain_versions(mine), _plain_versions(theirs))
+
+
+def _plain_versions(spec: Body) -> list[Body]:
+    return [
         {key: v for key, v in version.items() if key != "additionalPrinterColumns"}
         for version in listed(spec, "versions")
     ]
-    return _without_words([spec.get("scope"), versions])
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    # Large schemas are equal most of the time, and Python compares equal trees fastest.
+    if one == other:
+        return True
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = _without_words(one)
+        return keys == _without_words(other) and all(_is_same(one[key], other[key]) for key in keys)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    return False
+
+
+def _without_words(node: Body) -> set[str]:
+    return {key for key, value in node.items() if not (key == "description" and isinstance(value, str))}
 
 
 def _versions_beyond(new: Body, old: Body) -> list[str]:
@@ -70,9 +89,3 @@ def _fields(schema: Any, at: str = "") -> Iterator[str]:
     for part in ("items", "additionalProperties"):
         if isinstance(dig(schema, part), dict):
             yield from _fields(schema[part], f"{at}[]")
-
-
-def _without_words(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {k: _without_words(v) for k, v in node.items() if not (k == "description" and isinstance(v, str))}
-    return [_without_words(item) for item in node] if isinstance(node, list) else node

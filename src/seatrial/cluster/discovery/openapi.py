@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from seatrial.cluster.discovery.schema import definition_name, definitions
+from seatrial.cluster.discovery.schema import Schema, definition_name, definitions
 from seatrial.cluster.discovery.served import Discovery
 from seatrial.kinds.tables.catalogue import SUBRESOURCES, ServedKind, subresource_kind
 from seatrial.model.resource import Body
@@ -46,7 +46,7 @@ class OpenAPI:
     """The documents of everything served, each built on first request and again when its kinds change."""
 
     def __init__(
-        self, discovery: Discovery, custom: Callable[[ServedKind], Body | None], *, with_schemas: bool = True
+        self, discovery: Discovery, custom: Callable[[ServedKind], Schema | None], *, with_schemas: bool = True
     ) -> None:
         """`custom` returns the schema of a kind defined by a CRD.
 
@@ -57,9 +57,17 @@ class OpenAPI:
         self._custom = custom
         self._with_schemas = with_schemas
         self._documents: dict[tuple[str, str], tuple[str, bytes]] = {}
+        self._digests: dict[ServedKind, tuple[Schema, str]] = {}
+        self._index: tuple[object, bytes] = None, b""
 
     def index(self) -> bytes:
         """The path of each document. The hash in the URL lets clients cache it."""
+        now = self._discovery.changes, *map(self._digest, self._discovery.kinds())
+        if self._index[0] != now:
+            self._index = now, self._built_index()
+        return self._index[1]
+
+    def _built_index(self) -> bytes:
         paths = {}
         for group, version in self._discovery.group_versions():
             path = f"apis/{group}/{version}" if group else f"api/{version}"
@@ -91,10 +99,21 @@ class OpenAPI:
 
     def _hash(self, group: str, version: str) -> str:
         kinds = self._discovery.in_version(group, version)
-        customs = [self._custom(kind) for kind in kinds]
-        if any(custom is not None for custom in customs):
+        customs = [self._digest(kind) for kind in kinds]
+        if any(customs):
             return _hash_of((self._discovery.kube_version, self._with_schemas, kinds, customs))
         return _hash_of_builtins(self._discovery.kube_version, self._with_schemas, kinds)
+
+    def _digest(self, kind: ServedKind) -> str:
+        """The hash of a CRD's schema, computed once: clients ask for the index again and again."""
+        schema = self._custom(kind)
+        if schema is None:
+            return ""
+        known, digest = self._digests.get(kind, (None, ""))
+        if known is not schema:
+            digest = _hash_of(schema.node)
+            self._digests[kind] = schema, digest
+        return digest
 
     def _built(self, kinds: Iterable[ServedKind]) -> Body:
         return {
@@ -113,7 +132,8 @@ class OpenAPI:
             if name is not None:
                 wanted.append(name)
                 continue
-            found.update(_custom_schemas(kind, self._custom(kind) or {}))
+            schema = self._custom(kind)
+            found.update(_custom_schemas(kind, {} if schema is None else schema.node))
             wanted.append(_OBJECT_META)
         found.update(_reachable(kube_version, wanted))
         return found
@@ -122,7 +142,7 @@ class OpenAPI:
 @lru_cache(maxsize=1024)
 def _hash_of_builtins(kube_version: str, with_schemas: bool, kinds: tuple[ServedKind, ...]) -> str:
     """The same in every cluster; Helm asks for all of them again and again."""
-    return _hash_of((kube_version, with_schemas, kinds, [None for _ in kinds]))
+    return _hash_of((kube_version, with_schemas, kinds, ["" for _ in kinds]))
 
 
 def _hash_of(content: object) -> str:

@@ -66,6 +66,8 @@ class Discovery:
         self._versions: dict[tuple[str, str], tuple[ServedKind, ...]] = {}
         self._unlisted: frozenset[str] = frozenset()
         self._api_versions: tuple[str, ...] = ()
+        self.changes = 0
+        """How often what is served has changed."""
         self.add(builtin_kinds(kube_version))
 
     def find(self, group: str, version: str, plural: str) -> ServedKind | None:
@@ -194,6 +196,7 @@ class Discovery:
         return [(name, tuple(sorted(found[name], key=version_order))) for name in names]
 
     def _clear_cache(self) -> None:
+        self.changes += 1
         self._documents.clear()
         self._versions = {}
         self._api_versions = ()

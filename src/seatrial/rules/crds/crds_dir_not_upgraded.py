@@ -40,7 +40,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.evidence.crds import gains, shape
+from seatrial.evidence.crds import gains, is_alike
 from seatrial.evidence.flux.reconciliations import is_flux
 from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment, found, moments
@@ -155,7 +155,7 @@ def _last(one: Reconciled) -> str:
 def _is_stale(moment: Moment, one: Stale) -> bool:
     if one.live is None:
         return True
-    return shape(one.live) != shape(one.written.body) and not _is_of_another(moment, one.written.ref)
+    return not is_alike(one.live, one.written.body) and not _is_of_another(moment, one.written.ref)
 
 
 def _is_of_another(moment: Moment, ref: Ref) -> bool:
