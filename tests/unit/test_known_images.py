@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from seatrial.kinds.operators.starting import crds_created
 from seatrial.kinds.scripts.known_images import caller, entry_of, from_variables, known_images
 from seatrial.kinds.scripts.probes import called_service
 from seatrial.kinds.scripts.programs import secrets_made
@@ -68,6 +69,36 @@ def test_a_certificate_generator_creates_the_secret_of_its_flags() -> None:
     spec = {"containers": [{"name": "create", "image": "registry.k8s.io/x/kube-webhook-certgen:v1", "args": args}]}
     (made,) = secrets_made(spec, "default")
     assert (made.ref, made.keys) == (Ref("Secret", "ingress", "admission"), ("tls.crt", "key", "ca"))
+
+
+@pytest.mark.parametrize(
+    ("image", "args", "settings", "creates"),
+    [
+        ("quay.io/cilium/operator-generic:v1.18.2", [], {}, True),
+        ("mirror.example/cilium/operator-aws:v1.18.2@sha256:0", [], {}, True),
+        ("quay.io/cilium/operator-generic:v1.18.2", ["--skip-crd-creation=true"], {}, False),
+        ("quay.io/cilium/operator-generic:v1.18.2", ["--skip-crd-creation=false"], {}, True),
+        ("quay.io/cilium/operator-generic:v1.18.2", [], {"skip-crd-creation": "true"}, False),
+        ("xpkg.crossplane.io/crossplane/crossplane:v2.1.0", ["core", "init"], {}, True),
+        ("xpkg.crossplane.io/crossplane/crossplane:v2.1.0", ["core", "start"], {}, False),
+        ("quay.io/jetstack/cert-manager-controller:v1.18.0", [], {}, False),
+    ],
+)
+def test_some_operators_create_their_crds(image: str, args: list[str], settings: dict[str, str], creates: bool) -> None:
+    container = {"name": "operator", "image": image, "args": args}
+    workload = {"kind": "Deployment", "spec": {"template": {"spec": {"containers": [container]}}}}
+    assert bool(list(crds_created(workload, [{"data": settings}]))) == creates
+
+
+def test_an_operator_creates_the_crds_of_its_release() -> None:
+    def served(tag: str) -> set[str]:
+        containers = [{"name": "operator", "image": f"quay.io/cilium/operator-generic:{tag}"}]
+        crds = crds_created({"spec": {"template": {"spec": {"containers": containers}}}})
+        (pools,) = (crd for crd in crds if crd["spec"]["names"]["kind"] == "CiliumLoadBalancerIPPool")
+        return {version["name"] for version in pools["spec"]["versions"]}
+
+    assert served("v1.17.4") == {"v2alpha1"}
+    assert served("v1.18.0") == {"v2alpha1", "v2"}
 
 
 def test_every_entry_says_where_it_is_from() -> None:

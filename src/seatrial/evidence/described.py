@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from seatrial.graph import products_of
 from seatrial.kinds.operators.generated_crds import GENERATORS, crds_of
 from seatrial.kinds.operators.generic import deployment_of, described_crd, described_kinds
+from seatrial.kinds.operators.starting import crds_created, creator_in
 from seatrial.kinds.operators.table import operator_kinds
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref
@@ -26,7 +27,13 @@ def maker(case: Case, ref: Ref) -> str:
     described = (one.name for one in case.operators if f"{ref.kind}.{ref.group}" in one.all_kinds)
     known = operator_kinds().get((ref.group, ref.kind))
     generator = GENERATORS.get((ref.group, ref.kind), ("",))[0]
-    return next(described, "") or generator or (known[0].name if known else "")
+    return next(described, "") or generator or (known[0].name if known else "") or _runs(case, ref)
+
+
+def _runs(case: Case, ref: Ref) -> str:
+    """The operator that a workload of the trial runs, if it creates CRDs by itself."""
+    found = (creator_in(resource.body) for resource in case.all_resources() if resource.ref == ref)
+    return next((operator.name for operator in found if operator is not None), "")
 
 
 def deployments(case: Case) -> dict[Ref, Operator]:
@@ -37,6 +44,8 @@ def deployments(case: Case) -> dict[Ref, Operator]:
 def generated(case: Case, body: Body) -> Iterator[Body]:
     """The CRDs that an operator creates from an object."""
     yield from crds_of(body)
+    if creator_in(body) is not None:
+        yield from crds_created(body, (one.body for one in case.all_resources() if one.ref.kind == "ConfigMap"))
     named = f"{body.get('kind')}.{str(body.get('apiVersion')).partition('/')[0]}"
     for operator in case.operators:
         if named in operator.generates:

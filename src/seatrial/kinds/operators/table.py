@@ -109,6 +109,12 @@ class OperatorEntry(Struct, frozen=True):
     writes_ca: str
     charts: tuple[str, ...]
     """Helm charts that install it and whose version is its release."""
+    creates: tuple[str, ...]
+    """What its controller creates when it starts: `crds`."""
+    creates_if: str
+    """A word that the command line of one of its containers must have for that."""
+    creates_unless: str
+    """A setting that must not be true."""
     platform: bool
     """Part of the platform: where its kinds are served, a controller acts on them."""
 
@@ -268,6 +274,9 @@ def _operator(name: str, entry: dict[str, Any]) -> OperatorEntry:
         webhooks=tuple(_webhooks(entry)),
         writes_ca=entry.get("writes_ca", ""),
         charts=tuple(entry.get("charts", ())),
+        creates=tuple(entry.get("creates", ())),
+        creates_if=entry.get("creates_if", ""),
+        creates_unless=entry.get("creates_unless", ""),
         platform=entry.get("platform", False),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from seatrial.kinds import Acts, Deadline, Delete, Kind, Need, World
 from seatrial.kinds.core.immutable import NEWEST, difference, forbidden
 from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
+from seatrial.kinds.operators import starting
 from seatrial.kinds.scripts import programs
 from seatrial.kinds.scripts.containers import wakes_in_seconds
 from seatrial.kinds.webhooks import cabundle
@@ -41,6 +42,7 @@ def behave(pod: Body, world: World) -> Acts:
         if is_ready(pod):
             yield from cabundle.write_ca(pod, world)
             yield from programs.make_secrets(pod, world, "containers")
+            yield from starting.start(pod, world)
         yield from kubelet.continue_running(pod, world)
 
 

@@ -18,6 +18,7 @@ from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.operators import cert_manager, generated_crds
 from seatrial.kinds.operators.generic import is_description, operator_in
 from seatrial.kinds.operators.manifests import crd_of, workloads
+from seatrial.kinds.operators.starting import crds_created
 from seatrial.kinds.operators.table import (
     OperatorKind,
     chart_operator,
@@ -99,6 +100,8 @@ def crds(
     defined = {_defined(r.body) for r in resources} | {_defined(body) for body in given}
     if not deployed:
         defined |= {_defined(crd) for r in resources for crd in generated_crds.crds_of(r.body)}
+        settings = [r.body for r in resources if r.ref.kind == "ConfigMap"]
+        defined |= {_defined(crd) for r in resources for crd in crds_created(r.body, settings)}
         defined |= {_described_key(name) for body in given for name in _generated(body)}
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in resources:

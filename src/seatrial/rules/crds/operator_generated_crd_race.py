@@ -2,8 +2,9 @@
 
 ## What happens
 Some CRDs are in no file. Gatekeeper generates one for each ConstraintTemplate, Crossplane for each
-CompositeResourceDefinition and each Provider that it installs, OLM for what a Subscription installs. A chart that
-contains the template and a custom resource of the new kind fails on every fresh cluster: Helm resolves the kind of
+CompositeResourceDefinition and each Provider that it installs, OLM for what a Subscription installs. Cilium's operator
+and Crossplane create their own CRDs when they start; their charts do not contain them. A chart that contains the
+template, or the operator, and a custom resource of the new kind fails on every fresh cluster: Helm resolves the kind of
 every resource before it sends the first one, so the operator has not seen the template yet: `no matches for kind
 "K8sRequiredLabels"`. Neither the order nor `--wait` changes that.
 
@@ -78,14 +79,15 @@ NO_NAMES = frozenset(
 )
 """Generic words in the names of packages and groups."""
 RESOLVED_BY = {
-    "kubectl": "kubectl resolves the kind of every object before it applies the first one, the template included, and "
+    "kubectl": "kubectl resolves the kind of every object before it applies the first one, {it} included, and "
     "then applies all others.",
     "Pulumi": "Pulumi creates resources without dependencies concurrently, and retries a creation whose kind is "
     "missing for 63 seconds. It does not wait for the CRD that an operator generates, not even with dependsOn.",
 }
 
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
 RETRIES = "Every retry fails the same way."
-EXISTING = "On a cluster where the template already exists, the kind is served, which hides the problem."
+EXISTING = "On a cluster where {it} already exists, the kind is served, which hides the problem."
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -109,7 +111,7 @@ def _finding(moment: Moment, kinds: tuple[Unserved, ...], generators: tuple[Reso
     who = "Helm" if failed_release(ended, users[0]) else moment.speaker
     written = [resource for missing in kinds for resource in missing.written]
     templates = sorted({generator.ref for generator in generators})
-    crd = next(_crds(moment, kinds), "")
+    crd, it = next(_crds(moment, kinds), ""), _word(templates[0])
     return found(
         RULE,
         moment,
@@ -117,12 +119,12 @@ def _finding(moment: Moment, kinds: tuple[Unserved, ...], generators: tuple[Reso
         damage="failed-deploy",
         message=f"{_fails(moment, users[0])}: {first_named(users)} needs a CRD generated later",
         details=(
-            f"{maker(moment.case, templates[0])} generates the CRD from {first_named(templates)}.",
-            RESOLVED_BY.get(who) or _why(written, ended, users[0]),
+            _source(moment.case, templates[0], first_named(templates)),
+            (RESOLVED_BY.get(who) or _why(written, ended, users[0])).replace("{it}", it),
             moment.says,
             f"{crd} is created after {who} has failed." if crd else "",
             RETRIES if failed_kustomization(ended, users[0]) else after_failure(moment),
-            EXISTING,
+            EXISTING.replace("{it}", it),
         ),
         places=[
             *(resource.place("kind") for resource in written),
@@ -136,6 +138,7 @@ def _of_sync(rehearsal: Rehearsal, case: Case, unknown: Unknown, generator: Reso
     """Argo CD resolves all kinds before its first wave, or with SkipDryRunOnMissingResource in the object's wave."""
     operation, users = unknown.operation, [resource.ref for resource in unknown.resources]
     when = "in its wave" if unknown.in_its_wave else "before its first wave"
+    it = _word(generator.ref)
     return found(
         RULE,
         Moment(rehearsal, case, unknown.step),
@@ -143,17 +146,27 @@ def _of_sync(rehearsal: Rehearsal, case: Case, unknown: Unknown, generator: Reso
         damage="failed-deploy",
         message=f"the sync of {operation.app} fails: {first_named(users)} needs a CRD generated later",
         details=(
-            f"{maker(case, generator.ref)} generates the CRD from {generator.ref}. The sync fails {when}.",
-            "Argo CD resolves all kinds before the first wave, so nothing is applied, not even the template. A later "
+            f"{_source(case, generator.ref, str(generator.ref))} The sync fails {when}.",
+            f"Argo CD resolves all kinds before the first wave, so nothing is applied, not even {it}. A later "
             "wave has no effect without SkipDryRunOnMissingResource=true on the object."
             if not unknown.in_its_wave
             else "",
             f'Argo CD reports: "{operation.message}"',
-            EXISTING,
+            EXISTING.replace("{it}", it),
         ),
         places=[*(r.place("kind") for r in unknown.resources), generator.place("metadata", "name")],
         confirm=look_at_operation(operation),
     )
+
+
+def _source(case: Case, ref: Ref, named: str) -> str:
+    if ref.kind in WORKLOADS:
+        return f"{maker(case, ref)} creates the CRD by itself when {named} starts."
+    return f"{maker(case, ref)} generates the CRD from {named}."
+
+
+def _word(ref: Ref) -> str:
+    return "the operator" if ref.kind in WORKLOADS else "the template"
 
 
 def _crds(moment: Moment, kinds: tuple[Unserved, ...]) -> Iterator[str]:
@@ -170,14 +183,12 @@ def _fails(moment: Moment, user: Ref) -> str:
 def _why(written: list[Resource], ended: StepResult, user: Ref) -> str:
     if failed_kustomization(ended, user):
         return (
-            "Flux dry-runs every object of the Kustomization before it applies the first one, the template included; "
+            "Flux dry-runs every object of the Kustomization before it applies the first one, {it} included; "
             "only CRDs, Namespaces, ClusterRoles and classes are applied before."
         )
     if written and all(hooks.is_hook(resource.body) for resource in written):
         return "Helm resolves a hook's kind when it runs the hook, and does not wait for operators before that."
-    return (
-        "Helm resolves the kind of every resource in the manifest before it sends the first one, the template included."
-    )
+    return "Helm resolves the kind of every resource in the manifest before it sends the first one, {it} included."
 
 
 def _packaged(moment: Moment, release: Release) -> Iterator[Finding]:

@@ -41,6 +41,7 @@ from seatrial.evidence.described import deployments
 from seatrial.evidence.flux.reconciliations import holder
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.unserved import DEFINITION, DEFINITIONS
+from seatrial.kinds.operators.starting import creator_in
 from seatrial.kinds.operators.table import plural_for, workload_of
 from seatrial.model.finding import Certainty, Finding, Rule
 from seatrial.model.release import Case, Resource
@@ -90,7 +91,8 @@ def _starting(moment: Moment, event: Event) -> Starting | None:
     running = workload_of(event.after or {})
     if running is not None:
         kinds = tuple((kind.kind, kind.group) for kind in running[0].kinds)
-        return None if running[0].platform else Starting(running[0].name, kinds, _crds(kinds))
+        own = running[0].platform or creator_in(event.after or {}) is not None
+        return None if own else Starting(running[0].name, kinds, _crds(kinds))
     if event.object.kind not in WORKLOADS:
         return None
     return _by_rights(moment, event)

@@ -1,0 +1,61 @@
+"""What well-known operators create when they start: their own CRDs. Which do is in operators.toml (`creates`).
+
+An operator that elects a leader creates it once, whichever of its pods leads. It is trusted to have the rights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from seatrial.kinds import Acts, Create, World
+from seatrial.kinds.core.objectmeta import namespace_of
+from seatrial.kinds.operators.manifests import crds
+from seatrial.kinds.operators.table import OperatorEntry, workload_of
+from seatrial.kinds.workloads.images import image_tag
+from seatrial.kinds.workloads.pod_template import containers_of
+from seatrial.model.resource import Body, Ref, dig, listed, name_of
+
+CRD_GROUP = "apiextensions.k8s.io"
+CRDS = "crds"
+
+
+def start(pod: Body, world: World) -> Acts:
+    """Create what is not there when a pod of an operator is ready."""
+    workload: Body = {"spec": {"template": pod}}
+    operator = creator_in(workload)
+    if operator is None:
+        return
+    for crd in crds_created(workload, world.all("ConfigMap", namespace_of(pod))):
+        if world.get(Ref("CustomResourceDefinition", "", name_of(crd), CRD_GROUP)) is None:
+            yield Create(crd, by=operator.name)
+
+
+def creator_in(workload: Body) -> OperatorEntry | None:
+    """The operator that a workload runs, if it creates something when it starts."""
+    known = workload_of(workload)
+    return known[0] if known is not None and known[0].creates and known[1].role == "controller" else None
+
+
+def crds_created(workload: Body, settings: Iterable[Body] = ()) -> Iterator[Body]:
+    """The CRDs that an operator creates by itself, if the workload runs one that does. `settings` are ConfigMaps."""
+    operator, spec = creator_in(workload), dig(workload, "spec", "template", "spec") or {}
+    if operator is not None and CRDS in operator.creates and _is_wanted(operator, spec, settings):
+        images = (str(container.get("image") or "") for _, container in containers_of(spec))
+        yield from crds(operator, next((image_tag(image) for image in images if workload_of(_running(image))), ""))
+
+
+def _running(image: str) -> Body:
+    return {"spec": {"template": {"spec": {"containers": [{"image": image}]}}}}
+
+
+def _is_wanted(operator: OperatorEntry, spec: Body, settings: Iterable[Body]) -> bool:
+    words = [
+        str(word) for _, one in containers_of(spec) for field in ("command", "args") for word in listed(one, field)
+    ]
+    if operator.creates_if and operator.creates_if not in words:
+        return False
+    setting = operator.creates_unless
+    given = (word.lstrip("-").partition("=") for word in words)
+    values = [value or "true" for name, _, value in given if setting and name == setting]
+    values += [str(dig(body, "data", setting) or "") for body in settings if setting]
+    return "true" not in values
