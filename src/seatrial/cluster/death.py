@@ -1,6 +1,7 @@
 """A client whose process dies on the way: from one write on, nothing of it reaches the API server.
 
-Or a request of it fails once: `500@3` is not done, `504@3` is done and its answer is lost.
+Or a request of it fails once: `500@3` is not done, `504@3` is done and its answer is lost, `429@3` is to be repeated.
+Or a connection: after `cut@3` the next watch is cut.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from seatrial.model.resource import Ref, name_of
 FIRST = "*"
 """Dies before its first write, except for Helm's own records."""
 WRITES = ("create", "update", "patch", "delete")
-NOT_DONE, ANSWER_LOST = "500", "504"
+NOT_DONE, ANSWER_LOST, BUSY, CUT = "500", "504", "429", "cut"
 FLAPS = "Internal error occurred: failed calling webhook: context deadline exceeded"
 """Of a webhook that does not answer once. Helm itself repeats a request after `etcdserver: leader changed`."""
+TOO_MANY = "Too many requests, please try again later."
 TIMED_OUT = "Timeout: request did not complete within requested timeout - context deadline exceeded"
 
 
@@ -34,6 +36,7 @@ class Death:
         self._answer, self._left = answer, int(write) if write.isdigit() else 0
         self.at: Ref | None = None
         """The object of the write that it died before, or after."""
+        self._cuts = False
 
     @property
     def is_fault(self) -> bool:
@@ -49,9 +52,9 @@ class Death:
         """Raise `Refused` for a request of a dead client. It is not recorded: nothing heard it."""
         if not self._when or request.actor not in self._actors:
             return
-        if self._answer == NOT_DONE and self._left == 1 and _is_write(request):
+        if self._left == 1 and self._answer in (NOT_DONE, BUSY) and _is_write(request):
             self._left = 0
-            raise Refused(500, "InternalError", FLAPS)
+            raise Refused(500, "InternalError", FLAPS) if self._answer == NOT_DONE else busy()
         if self.at is None and not self.counts and _is_write(request):
             ref = written_ref(kind, request)
             if str(ref) == self._when or (self._when == FIRST and not _is_record(request)):
@@ -63,10 +66,23 @@ class Death:
         """Count a write that the API server accepted."""
         if self._left and self.at is None and request.actor in self._actors and _is_write(request):
             self._left -= 1
+            if not self._left and self._answer == CUT:
+                self._cuts = True
+                return
             if not self._left and self._answer:
                 raise Refused(504, "Timeout", TIMED_OUT)
             if not self._left:
                 self.at = written_ref(kind, request)
+
+    def cuts_watch(self) -> bool:
+        """Whether the watch that was opened is to be cut: the first one after a write."""
+        cuts, self._cuts = self._cuts, False
+        return cuts
+
+
+def busy() -> Refused:
+    """As priority and fairness of the API server: the client is to repeat the request."""
+    return Refused(429, "TooManyRequests", TOO_MANY)
 
 
 def died() -> Refused:

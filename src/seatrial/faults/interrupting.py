@@ -13,13 +13,12 @@ from seatrial.play.heard import Heard
 from seatrial.play.interrupted import interrupted
 from seatrial.rules import all_interruption_rules
 
-ANSWERS = ("500", "504")
-"""Of the API server: it is not done (a webhook that flaps), it is done and the answer is lost (a timeout).
+ANSWERS = {"500": 4, "504": 4, "429": 16, "cut": 16}
+"""Faults of the API server, each with its share of the tries: one of so many in each step.
 
-429 is not among them: clients of Go repeat the request by themselves.
+500: it is not done (a webhook that flaps). 504: it is done and the answer is lost (a timeout). 429, and a watch that is
+cut after the write: clients written in Go repeat the request and open the watch again, so that few tries show it.
 """
-STEPS = 2
-"""Steps of a usual trial that replace what is there, among which the tries are shared."""
 
 
 def first_cases(plans: Sequence[tuple[Plan, Heard]]) -> list[tuple[Plan, Heard]]:
@@ -35,8 +34,8 @@ def interrupt(
     for plan, heard in plans:
         if dies:
             yield from interrupted(plan, heard, progress)
-        for answer in ANSWERS if tries else ():
-            yield from interrupted(plan, heard, progress, answer, max(1, tries // (len(ANSWERS) * STEPS)))
+        for answer, share in ANSWERS.items() if tries else ():
+            yield from interrupted(plan, heard, progress, answer, max(1, tries // share))
 
 
 def aftermaths(

@@ -61,7 +61,10 @@ class Interrupted(Struct, frozen=True):
     moments: tuple[Interruption, ...]
     """Those that were tried, in order."""
     answer: str = ""
-    """What the API server answers once, if the step does not die: 500 (not done), 504 (done, the answer is lost)."""
+    """What the API server answers once, if the step does not die: 500 (not done), 504 (done, the answer is lost), 429.
+
+    Or `cut`: the first watch after the write is cut.
+    """
 
     @property
     def untried(self) -> int:

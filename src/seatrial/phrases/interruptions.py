@@ -12,6 +12,16 @@ from seatrial.model.resource import Pointer, Ref
 ERROR_LENGTH_MAX = 300
 
 
+HAPPENS = {
+    "": "dies",
+    "500": "gets a 500 for a write",
+    "504": "gets a timeout for a write",
+    "429": "gets a 429 for a write",
+    "cut": "loses a watch",
+}
+"""What becomes of a step, by the fault."""
+
+
 def interruption_finding(
     rule: InterruptionRule,
     one: Interrupted,
@@ -46,7 +56,7 @@ def interruption_finding(
 
 def happens(one: Interrupted) -> str:
     """`dies`, or which answer it gets."""
-    return {"": "dies", "500": "gets a 500 for a write", "504": "gets a timeout for a write"}[one.answer]
+    return HAPPENS[one.answer]
 
 
 def place_in(one: Interrupted, moment: Interruption) -> str:

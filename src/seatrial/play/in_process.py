@@ -25,6 +25,7 @@ REQUESTS: dict[str, tuple[Verb, PatchType | None]] = {
     "merge": ("patch", "merge"),
 }
 """The API request of each script command."""
+TOO_MANY_REQUESTS = 429
 QUICK = ("eager", "ordinary")
 """Schedules under which everything is done when a client has waited or slept for seconds."""
 UNKNOWN_RESOURCE = "the server could not find the requested resource"
@@ -98,6 +99,8 @@ class InProcess:
         with self._cluster.lock:
             before = self._cluster.recorder.count
             reply = self._cluster.request(request)
+            if reply.code == TOO_MANY_REQUESTS:
+                reply = self._cluster.request(request)  # As client-go does, before the engine hears of it.
             noted = self._cluster.recorder.count - before
         if reply.refusal is None:
             return Answer(reply.code, reply.body)

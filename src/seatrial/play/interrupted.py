@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.cluster.death import CUT
+from seatrial.engines.act import HelmAct
 from seatrial.engines.engine import PlannedStep, WayOut, load
 from seatrial.model.interruption import Aftermath, Interrupted, Interruption
 from seatrial.model.resource import Ref
@@ -141,7 +144,8 @@ def _tried(died: _Step, usual: Rehearsal) -> Interrupted | None:
     writes = [event for event in usual.of_step(died.at) if _is_write(event, actors)]
     # After its last write it has ended, unless it gets an answer, or still has to remember that.
     moments = writes if died.answer or load(died.step.by).keeps_state else writes[:-1]
-    if not moments:
+    chosen = _moments(moments, died.moments_max) if died.answer != CUT else _watched(writes, died)
+    if not chosen:
         return None
     recorded = Heard()
     died.rehearse((died.step,), recorded)
@@ -150,8 +154,9 @@ def _tried(died: _Step, usual: Rehearsal) -> Interrupted | None:
         return _aftermath(died, usual, writes[write - 1], write, recorded)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="interrupted") as pool:
-        found = tuple(pool.map(tried, _moments(moments, died.moments_max)))
-    return replace(_of_step(died, usual), writes=len(writes), possible=len(moments), moments=found)
+        found = tuple(pool.map(tried, chosen))
+    possible = len(chosen) if died.answer == CUT else len(moments)
+    return replace(_of_step(died, usual), writes=len(writes), possible=possible, moments=found)
 
 
 def _of_step(died: _Step, usual: Rehearsal) -> Interrupted:
@@ -189,6 +194,14 @@ def _moments(writes: Sequence[Event], most: int) -> list[int]:
     others = [k for k in every if k not in kept]
     free = most - len(kept)
     return sorted(kept | set(others[:: -(-len(others) // free)] if free else ()))
+
+
+def _watched(writes: Sequence[Event], died: _Step) -> list[int]:
+    """The first writes after which a real client watches what it wrote. Scripts of engines have no connections."""
+    if not isinstance(died.step.act, HelmAct) or died.step.act.simulated:
+        return []
+    created = (k for k, event in enumerate(writes, 1) if event.object.kind in RUNS_ONCE and event.effect == "created")
+    return [*islice(created, died.moments_max)]
 
 
 def _turns(event: Event) -> bool:

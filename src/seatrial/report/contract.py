@@ -315,7 +315,7 @@ class JsonInterrupted(Struct, frozen=True):
     moments: list[JsonInterruption]
     answer: Annotated[
         str,
-        Meta(description="With --explore: what one write is answered, 500 (not done) or 504 (done)."),
+        Meta(description="With --explore: one write gets a 500 (not done), 504 (done) or 429; or cut: then a watch."),
     ]
 
 

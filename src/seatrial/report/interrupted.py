@@ -11,7 +11,12 @@ from seatrial.report.wording import counted, listed
 
 HEADING = "Killed after each write, then repeated (-v lists the moments):"
 FAILS = "One write failed, then repeated (-v lists the writes):"
-ANSWERS = {"500": " with a 500 (not done)", "504": " with a timeout (done)"}
+ANSWERS = {
+    "500": " with a 500 (not done)",
+    "504": " with a timeout (done)",
+    "429": " with a 429 (repeated by the client)",
+    "cut": " with a watch that is cut",
+}
 WORDS: dict[Aftermath, str] = {
     "locked": "locked",
     "fails": "not repeatable",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 HEADERS_MAX = 64 * 1024
 REASONS = {200: b"OK", 201: b"Created"}
+TOO_MANY_REQUESTS = 429
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 TOO_SLOW = Refused(408, "Timeout", "the request did not become complete in time")
@@ -215,6 +216,8 @@ class Connection(asyncio.Protocol):
             b"Cache-Control: no-store",  # otherwise Go clients cache discovery in the user's home
         ]
         lines += [b'Warning: 299 - "%s"' % _quoted(text) for text in reply.warnings]
+        if reply.code == TOO_MANY_REQUESTS:
+            lines.append(b"Retry-After: 0")  # A real server asks for a second.
         if not keep:
             lines.append(b"Connection: close")
         self._write(b"\r\n".join(lines) + b"\r\n\r\n" + (b"" if head else reply.body))
@@ -281,6 +284,10 @@ class Connection(asyncio.Protocol):
         cluster.awaits(watch.unready(opened, cluster.store, self.server.is_ready, expected))
         with cluster.lock:
             opened.refresh(cluster.store.version)
+            is_cut = cluster.death.cuts_watch()
+        if is_cut:
+            self.cut()
+            return
         self._flush()
 
     def _flush(self) -> None:
