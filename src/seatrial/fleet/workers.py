@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
 from types import FrameType
 
@@ -49,6 +49,18 @@ def _leave_signals_to_the_parent() -> None:
     """In a worker: Ctrl-C reaches the parent, which ends its workers with SIGTERM; their check is interrupted then."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _interrupt)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    """In a worker: a parent that is killed ends nobody, and the pool would wait for its next task forever."""
+    parent = parent_process()
+    if parent is None:
+        return
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait(SECONDS_TO_END)  # Helm does not return to Python at once.
+    os._exit(INTERRUPTED)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
