@@ -1,6 +1,6 @@
 # Needs Python 3.11 or later with venv, make, git and a package index. Everything else is set up in .venv.
 
-.PHONY: demo test node lint format bench lab docs lock audit clean
+.PHONY: demo test node lint format bench same-bytes fuzz kills lab docs lock audit clean
 
 # A name on the PATH may be a stub of a version manager, so each candidate must prove that it runs and is new enough.
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -42,6 +42,19 @@ format: $(DEVELOPS)
 
 bench: $(DEVELOPS)
 	$(BIN)/python -m bench
+
+# The commands of all scenarios in unlike environments: COUNT runs must give the same bytes, two by two.
+COUNT ?= 1000
+SEED ?= 1
+same-bytes: $(DEVELOPS)
+	@PYTHONPATH=tests/scenarios $(BIN)/python -m bench.same_bytes $(COUNT) $(SEED)
+
+# COUNT random requests to a served cluster, and COUNT checks that are killed at a random moment.
+fuzz: $(DEVELOPS)
+	@PYTHONPATH=tests/conformance $(BIN)/python -m bench.fuzz $(COUNT) $(SEED)
+
+kills: $(DEVELOPS)
+	@$(BIN)/python -m bench.kills $(COUNT) $(SEED)
 
 # For developers: the Helm trials of the scenarios on a real control plane as well. Needs Go, which builds it in the
 # user's cache (about an hour the first time on a small machine), and kubectl.

@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException
+from itertools import islice
 from pathlib import Path
 
 from storecheck import complaints
@@ -24,6 +25,7 @@ from seatrial.cluster.server.guard import new_guard
 from seatrial.cluster.server.http import ApiServer
 
 EVERY = 5_000
+CLIENTS = 50
 FORGETS = 100
 QUERIES = (
     "",
@@ -38,11 +40,13 @@ NAMES = ("app", "web", "x", "..", "%2e%2e", "a" * 300, "")
 
 
 def main(count: int, seed: int) -> None:
-    dice = random.Random(seed)
     codes: Counter[str] = Counter()
     with ApiServer(Cluster(), guard=new_guard()) as server:
-        for number, (method, path, body, content_type) in enumerate(_requests(dice, count), 1):
-            codes[_sent(server, method, path, body, content_type)] += 1
+        clients = [HTTPConnection("127.0.0.1", server.port, timeout=60) for _ in range(CLIENTS)]
+        requests, number = _requests(random.Random(seed), count), 0
+        while batch := list(islice(requests, min(CLIENTS, count - number))):
+            codes.update(_sent(server, clients, batch))
+            number += len(batch)
             if number % FORGETS == 0:  # As `seatrial serve` does.
                 with server.cluster.lock:
                     server.cluster.recorder.forget(EVENTS_MAX)
@@ -70,20 +74,25 @@ def _requests(dice: random.Random, count: int) -> Iterator[tuple[str, str, bytes
         yield method, whole + query, b"" if method == "GET" else body, content_type
 
 
-def _sent(server: ApiServer, method: str, path: str, body: bytes, content_type: str) -> str:
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
+def _sent(server: ApiServer, clients: list[HTTPConnection], batch: list[tuple[str, str, bytes, str]]) -> Iterator[str]:
+    """The answers to requests of several clients at once, each on a connection that it uses again."""
     assert server.guard is not None
-    try:
-        connection.request(method, server.guard.path + path.replace(" ", "%20"), body, {"Content-Type": content_type})
-        reply = connection.getresponse()
-        text = reply.read()
-    except HTTPException as error:
-        return type(error).__name__
-    finally:
-        connection.close()
-    if reply.status >= 400 and json.loads(text).get("kind") != "Status":
+    asked = list(zip(clients, batch, strict=False))
+    for client, (method, path, body, content_type) in asked:
+        client.request(method, server.guard.path + path.replace(" ", "%20"), body, {"Content-Type": content_type})
+    for client, _ in asked:
+        try:
+            reply = client.getresponse()
+            yield _seen(reply.status, reply.read())
+        except HTTPException as error:
+            client.close()
+            yield type(error).__name__
+
+
+def _seen(status: int, text: bytes) -> str:
+    if status >= 400 and json.loads(text).get("kind") != "Status":
         return "no Status"
-    return "fault" if b"fault of seatrial" in text else str(reply.status)
+    return "fault" if b"fault of seatrial" in text else str(status)
 
 
 def _memory_mb() -> int:

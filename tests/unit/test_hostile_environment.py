@@ -46,6 +46,13 @@ def test_a_missing_folder_for_temporary_files_is_replaced(tmp_path: Path) -> Non
     assert _check(tmp_path, RUN, TMPDIR="/nonexistent").returncode == 0
 
 
+def test_a_current_folder_that_was_removed_is_one_sentence(tmp_path: Path) -> None:
+    removed = "import os, tempfile; folder = tempfile.mkdtemp(); os.chdir(folder); os.rmdir(folder)"
+    done = _check(tmp_path, f"{removed}; {RUN}")
+    words = "the current folder cannot be read: No such file or directory; change to another one"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"seatrial: {words}\n")
+
+
 def test_an_object_that_a_clone_lacks_is_one_sentence(tmp_path: Path) -> None:
     write(tmp_path, {"v1/Chart.yaml": CHART, "v1/templates/a.yaml": config_map("a")})
     for command in (

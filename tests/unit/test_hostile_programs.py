@@ -7,7 +7,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +29,16 @@ ESCAPES = {
     ),
     "read the home": "cat {home}/token",
     "reach the network": "(exec 3<>/dev/tcp/127.0.0.1/{port}) && echo hunter2",
+    "signal a process": "kill -0 {pid} && echo hunter2",
+    "write to its own files": "rm -f {outside}/kept; echo changed > {outside}/kept",
+}
+NOBODY = 65534
+NO_NAMESPACES = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh")
+"""Root in a container whose kernel allows no further user namespaces."""
+PLACES: dict[str, tuple[str, ...]] = {
+    "root, everything": (),
+    "root without user namespaces": NO_NAMESPACES,
+    "an ordinary user": ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
 }
 
 
@@ -60,12 +71,50 @@ def test_a_shell_in_the_sandbox_changes_nothing_and_reads_no_home(
     (outside / "kept").write_text("kept")
     monkeypatch.setenv("HOME", str(home))
     with socket.create_server(("127.0.0.1", 0)) as server:
-        script = ESCAPES[attack].format(home=home, outside=outside, port=server.getsockname()[1])
+        names = {"home": home, "outside": outside, "pid": os.getpid()}
+        script = ESCAPES[attack].format(**names, port=server.getsockname()[1])
         done = _sandboxed(["/bin/bash", "-c", f"echo began; {script}"], scratch)
     assert done.stdout.startswith("began")
     assert "hunter2" not in done.stdout
     assert [path.name for path in outside.iterdir()] == ["kept"]
     assert (home / "token").exists()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("attack", ESCAPES)
+def test_the_same_programs_change_and_read_nothing_in_each_place(
+    attack: str, place: str, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The columns of docs/security.md, on the kernel of this machine as it is."""
+    monkeypatch.setenv("HOME", str(world / "home"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        names = {"home": world / "home", "outside": world / "outside", "pid": os.getpid()}
+        script = ESCAPES[attack].format(**names, port=server.getsockname()[1])
+        done = _sandboxed(["/bin/bash", "-c", f"echo began; {script}"], world / "scratch", PLACES[place])
+    assert done.stdout.startswith("began"), done.stderr
+    assert "hunter2" not in done.stdout
+    assert {path.name: path.read_text() for path in (world / "outside").iterdir()} == {"kept": "kept"}
+    assert (world / "home/token").exists()
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Folders that belong to whoever runs the program, with a home to read and files to change."""
+    place = request.node.callspec.params["place"]
+    if os.getuid() != 0 or not shutil.which("setpriv"):
+        pytest.skip("only root can run a program as root and as another user")
+    if "without" in place:
+        request.getfixturevalue("namespaces")
+        if fences.version() < fences.STRICT_VERSION:
+            pytest.skip("this kernel has no Landlock that can stand alone")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("home", "outside", "scratch"):
+            Path(folder, name).mkdir()
+        Path(folder, "home/token").write_text("hunter2")
+        Path(folder, "outside/kept").write_text("kept")
+        for path in (Path(folder), *Path(folder).rglob("*")) if "ordinary" in place else ():
+            os.chown(path, NOBODY, NOBODY)
+        yield Path(folder)
 
 
 @pytest.mark.usefixtures("fence")
@@ -170,8 +219,8 @@ def _with_fence(monkeypatch: pytest.MonkeyPatch, folder: Path, allowed: str) -> 
     monkeypatch.setattr(sandbox, "CONFINED", folder / "confined.py")
 
 
-def _sandboxed(command: list[str], scratch: Path) -> subprocess.CompletedProcess[str]:
-    line = confined(command, home=os.path.realpath(scratch), seen=(), required=True)
+def _sandboxed(command: list[str], scratch: Path, within: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    line = [*within, *confined(command, home=os.path.realpath(scratch), seen=(), required=True)]
     return subprocess.run(line, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL)
 
 

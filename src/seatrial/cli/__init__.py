@@ -52,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         atexit.register(gc.freeze)  # The process ends: to look for garbage once more takes up to half a second.
     try:
         _refuse_few_descriptors()
+        _refuse_missing_folder()
         with _ended_as_interrupted():
             return _run(given)
     except CannotContinue as why:
@@ -93,6 +94,13 @@ def _refuse_few_descriptors() -> None:
         raise CannotContinue(
             f"this system allows {allowed} open files; at least {DESCRIPTORS_MIN} are needed (ulimit -n)"
         )
+
+
+def _refuse_missing_folder() -> None:
+    try:
+        Path.cwd()
+    except OSError as why:
+        raise CannotContinue(f"the current folder cannot be read: {why.strerror}; change to another one") from None
 
 
 @contextmanager

@@ -7,9 +7,11 @@ kubeconfig, and an empty home without plugins, repositories or caches. The folde
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
 from functools import lru_cache
@@ -17,8 +19,9 @@ from pathlib import Path
 
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
-from seatrial.sandbox import folders
-from seatrial.sandbox.client import HOME, STDERR, Binary, answer, end, environment, located, write_kubeconfig
+from seatrial.sandbox import confined, folders
+from seatrial.sandbox.client import HOME, STDERR, STDOUT, Binary, answer, end, environment, located, write_kubeconfig
+from seatrial.sandbox.watchdog import limits
 
 OLDEST = 3
 VERSION = re.compile(r"v?(?P<version>(?P<major>\d+)\.\d+(?:\.\d+)?[\w.+-]*)")
@@ -30,6 +33,22 @@ FLAG = "--helm-binary"
 ERROR = "Error: "
 FLAG_ERRORS = ("unknown flag: ", "unknown shorthand flag: ", "flag needs an argument: ", "invalid argument ")
 CHART, VALUES = "chart.tgz", "values.json"
+HINT = "Use --debug flag to render out invalid YAML"
+NO_MEMORY = ("out of memory", "cannot allocate memory")
+_stand_in = [""]
+
+
+class HelmError(Exception):
+    """An error of Helm, in its own words."""
+
+
+def stand_in_for_library(path: str) -> None:
+    """The helm that renders from now on where Helm's library cannot be loaded; none if the path is empty."""
+    _stand_in[0] = path
+
+
+def stand_in() -> Binary | None:
+    return find(_stand_in[0]) if _stand_in[0] else None
 
 
 @lru_cache(maxsize=8)
@@ -49,6 +68,44 @@ def find(path: str) -> Binary:
 def _version(output: str) -> re.Match[str] | None:
     """The line with its version; warnings may come before it."""
     return next((match for line in output.splitlines() if (match := VERSION.fullmatch(line.strip()))), None)
+
+
+def output(binary: Binary, arguments: Iterable[str], *, chart: bytes, values: Body | None = None) -> str:
+    """What helm prints about a chart, without a cluster and in the sandbox. Raises `HelmError`."""
+    with folders.temporary() as folder:
+        home = Path(os.path.realpath(folder), HOME)
+        home.mkdir()
+        _write_files(folder, chart, values or {})
+        memory = limits().memory_mb << 20
+        seen = (home.parent, Path(binary.path).parent, Path(binary.path).resolve().parent)
+        command = confined([binary.path, *arguments], home=str(home), seen=seen, memory_bytes_max=memory)
+        with Path(folder, STDOUT).open("wb") as printed, Path(folder, STDERR).open("wb") as errors:
+            process = subprocess.Popen(
+                [binary.path, *arguments] if sys.platform == "win32" else command,
+                cwd=folder,
+                env=_environment(folder),
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=errors,
+                start_new_session=True,
+            )
+            _ended(process)
+        complaint = Path(folder, STDERR).read_text(errors="replace")
+        if process.returncode == 0:
+            return Path(folder, STDOUT).read_text(errors="replace")
+    if any(words in complaint for words in NO_MEMORY):
+        raise HelmError(f"needs more than {limits().memory_mb} MB of memory (--memory-limit)")
+    raise HelmError(_error(complaint) or f"helm ended with exit code {process.returncode}")
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(limits().seconds)
+    except subprocess.TimeoutExpired:
+        raise HelmError(f"did not end within {limits().seconds:g} s (--time-limit)") from None
+    finally:
+        end(process)
+        process.wait()
 
 
 class Process:
@@ -107,8 +164,7 @@ class Process:
     @property
     def error(self) -> str:
         """Helm's error, available after `close`: the last text on stderr that starts with `Error: `."""
-        before, error, words = f"\n{self._stderr}".rpartition(f"\n{ERROR}")
-        return words.strip() if error else before.strip()
+        return _error(self._stderr)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -120,10 +176,22 @@ class Process:
     def _write(self, kubeconfig: str, chart: bytes, values: Body | None) -> None:
         Path(self._folder, HOME).mkdir()
         write_kubeconfig(self._folder, kubeconfig)
-        if chart:
-            Path(self._folder, CHART).write_bytes(chart)
-        if values:
-            Path(self._folder, VALUES).write_text(json.dumps(values))
+        _write_files(self._folder, chart, values or {})
+
+
+def _write_files(folder: str, chart: bytes, values: Body) -> None:
+    if chart:
+        Path(folder, CHART).write_bytes(chart)
+    if values:
+        Path(folder, VALUES).write_text(json.dumps(values))
+
+
+def _error(stderr: str) -> str:
+    """The last text that starts with `Error: `; else the first line, as of a panic."""
+    _, error, words = f"\n{stderr}".rpartition(f"\n{ERROR}")
+    if not error:
+        return next((line.strip() for line in stderr.splitlines() if line.strip()), "")
+    return words.replace(HINT, "").strip()
 
 
 def is_flag_error(error: str) -> bool:

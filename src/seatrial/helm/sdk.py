@@ -18,20 +18,35 @@ from seatrial.helm.library import refuse_small_system
 
 refuse_small_system()
 
-from helm_python import Chart, Config, HelmCancelledError, HelmContext, HelmError  # noqa: E402
-from helm_python import _native as native  # noqa: E402
-
+from seatrial.model.errors import CannotContinue  # noqa: E402
 from seatrial.model.resource import Body  # noqa: E402
 from seatrial.sandbox import folders  # noqa: E402
+
+try:
+    from helm_python import Chart, Config, HelmCancelledError, HelmContext, HelmError
+    from helm_python import _native as native
+except (ImportError, OSError) as _why:  # This platform has no wheel of it: a helm binary takes its place.
+    missing = str(_why)
+else:
+    missing = ""
+"""Why there is no library; empty if there is one."""
 
 __all__ = ["Chart", "Config", "HelmCancelledError", "HelmContext", "HelmError"]
 
 FIELD_MANAGER = Path(sys.orig_argv[0]).name
 """The field manager that the library writes: the name of the program that loaded it. Helm's own is `helm`."""
-VERSION = native.helm_sdk_version().removeprefix("v")
+MODELLED_VERSION = "4.2.3"
+"""That of the library which this was written for."""
+VERSION = MODELLED_VERSION if missing else native.helm_sdk_version().removeprefix("v")
 
 UPWARDS = "/.." * 32
 SAFE_PATH = re.compile(r"[\w/.()]+", re.ASCII)
+
+
+def require() -> None:
+    if missing:
+        words = "name a helm with --helm-binary PATH, which renders and deploys in its place"
+        raise CannotContinue(f"load Helm's library (helm-python-sdk): {missing}; {words}")
 
 
 @contextmanager

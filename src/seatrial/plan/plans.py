@@ -13,6 +13,8 @@ from seatrial.cluster.discovery.schema import published_versions
 from seatrial.cluster.discovery.served import Discovery
 from seatrial.engines.engine import configured, load
 from seatrial.engines.setting import Setting
+from seatrial.helm import sdk as helmsdk
+from seatrial.helm.binary import stand_in_for_library
 from seatrial.helm.history import History, existing_objects, records_of
 from seatrial.helm.records import record_name
 from seatrial.kinds.core.crd import api_versions
@@ -75,6 +77,7 @@ RENDERINGS_MAX = 3
 def plans(options: CheckOptions) -> Iterator[Plan]:
     """Every case of every input, for every engine."""
     limit_to(options.limits)
+    stand_in_for_library(options.helm_binary)
     repos_of(options.repos)
     options = with_snapshot(options)
     for path in options.inputs:
@@ -214,7 +217,8 @@ def _history(path: str, opened: Opened, options: CheckOptions) -> History | None
 def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: History | None = None) -> Iterator[Plan]:
     engines = tuple(map(engine_id, options.engines)) or trial.engines
     for name in _given_binaries(options):
-        if not any(engine.name == name for engine in engines):
+        renders = name == HELM.name and helmsdk.missing  # In place of the library, whatever the engine is.
+        if not renders and not any(engine.name == name for engine in engines):
             named = ", ".join(map(str, engines))
             raise CannotContinue(f"--{name}-binary needs the engine {name}, but the input is rehearsed with {named}")
     for engine in engines:

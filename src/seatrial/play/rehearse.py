@@ -313,7 +313,7 @@ def _real_client(cluster: Cluster, engine: str, act: HelmAct | Invocation, trans
     """Each act has a server of its own: what a cancelled client still sends ends with it."""
     run = load(engine).run
     assert run is not None
-    manager = "" if act.binary else helmsdk.FIELD_MANAGER
+    manager = "" if act.binary or helmsdk.missing else helmsdk.FIELD_MANAGER
     start = cluster.recorder.count
     with ApiServer(cluster, actor=engine, client_manager=manager, transcript=transcript) as server:
         ended = run(act, OverHttp(cluster, server))

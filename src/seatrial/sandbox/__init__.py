@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+MEMORY_BYTES_MAX = 4 * 1024 * 1024 * 1024
 REFUSED = 77
 """The same as in `confined`, which is run and not imported."""
 CONFINED = Path(__file__).with_name("confined.py")
@@ -28,7 +29,13 @@ class Door(Struct, frozen=True):
 
 
 def confined(
-    command: Iterable[str], *, home: str, seen: Iterable[Path], door: Door | None = None, required: bool = False
+    command: Iterable[str],
+    *,
+    home: str,
+    seen: Iterable[Path],
+    door: Door | None = None,
+    required: bool = False,
+    memory_bytes_max: int = MEMORY_BYTES_MAX,
 ) -> list[str]:
     """The command line that runs a command in the sandbox.
 
@@ -43,6 +50,7 @@ def confined(
         home,
         *_view(seen),
         f"{door.port}:{door.descriptor}" if door else "",
+        str(memory_bytes_max),
         *command,
     ]
 

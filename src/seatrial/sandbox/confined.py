@@ -1,7 +1,7 @@
 """A sandbox: a separate process that drops the network, write access and all privileges, then executes the program.
 
 Run by path, with `required` or nothing, the only writable folder, the paths to hide, the paths to show in spite of that
-(both joined like PATH), a door or nothing, and the command. Uses the standard library only.
+(both joined like PATH), a door or nothing, its memory in bytes, and the command. Uses the standard library only.
 
 With `required` it executes nothing where the kernel allows neither all of this nor Landlock and seccomp in its place
 (`fences`), and exits with `REFUSED`.
@@ -49,7 +49,6 @@ LOOPBACK = "127.0.0.1"
 CPU_SECONDS_MAX = 120
 FILE_BYTES_MAX = 64 * 1024 * 1024
 HOME_BYTES_MAX = 4 * FILE_BYTES_MAX
-MEMORY_BYTES_MAX = 4 * 1024 * 1024 * 1024
 DESCRIPTORS_MAX = 4096
 PROCESSES_MAX = 4096
 """Includes threads, and on older kernels all processes of the user: it only stops fork bombs."""
@@ -68,7 +67,7 @@ class Attributes(ctypes.Structure):
 
 def main() -> None:
     parent = os.getppid()
-    required, home, hidden, seen, door, *command = sys.argv[1:]
+    required, home, hidden, seen, door, memory, *command = sys.argv[1:]
     shown = [home, *seen.split(os.pathsep), *_installed(Path(command[0]), [*map(Path, hidden.split(os.pathsep))])]
     fences = _fences() if sys.platform == "linux" else None  # Before the standard library may be hidden.
     alone = sys.platform == "linux" and _alone()
@@ -83,7 +82,7 @@ def main() -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_CPU, CPU_SECONDS_MAX),
         (resource.RLIMIT_FSIZE, FILE_BYTES_MAX),
-        (resource.RLIMIT_DATA, MEMORY_BYTES_MAX),
+        (resource.RLIMIT_DATA, int(memory)),
         (resource.RLIMIT_NOFILE, DESCRIPTORS_MAX),
         *(((resource.RLIMIT_NPROC, PROCESSES_MAX),) if alone else ()),
     ):

@@ -56,13 +56,18 @@ def limit_to(limits: Limits) -> None:
     _limits[0] = limits
 
 
+def limits() -> Limits:
+    """The limits of one rendering, for one that runs in a process of its own."""
+    given = _limits[0]
+    return Limits(given.memory_mb or MEMORY_MB_MAX, given.seconds or SECONDS_MAX)
+
+
 @contextmanager
 def limited(doing: str, times: int = 1) -> Iterator[None]:
     """Ends this process with exit code 2 if the work takes `times` the limit, or more memory. Memory needs Linux."""
     _watch()
-    limits = _limits[0]
-    seconds = (limits.seconds or SECONDS_MAX) * times
-    work = _Work(doing, _resident_bytes(), limits.memory_mb or MEMORY_MB_MAX, seconds, time.monotonic() + seconds)
+    seconds = limits().seconds * times
+    work = _Work(doing, _resident_bytes(), limits().memory_mb, seconds, time.monotonic() + seconds)
     _running.append(work)
     _wake.set()
     try:

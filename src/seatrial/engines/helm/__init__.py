@@ -14,6 +14,8 @@ from seatrial.engines.helm.other_version import other_version
 from seatrial.engines.helm.recovery import ways_out
 from seatrial.engines.helm.stage import configure, stage
 from seatrial.engines.script import Script
+from seatrial.helm import sdk as helmsdk
+from seatrial.helm.binary import stand_in
 from seatrial.helm.versions import NOT_IN_REVISION_IS_REFUSED
 from seatrial.model.engine import Action
 from seatrial.model.trial import Step
@@ -34,7 +36,8 @@ def _shelf(before: Before) -> v3.Shelf:
 
 
 def _run(act: HelmAct, api: Api) -> Ended:
-    return process.run(act, api, act.binary) if act.binary else sdk.run(act, api)
+    binary = act.binary or (stand_in() if helmsdk.missing else None)
+    return process.run(act, api, binary) if binary else sdk.run(act, api)
 
 
 def _simulated(planned: PlannedStep[HelmAct], scene: Scene) -> Script:

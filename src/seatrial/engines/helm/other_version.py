@@ -15,6 +15,7 @@ from seatrial.engines.act import HelmAct
 from seatrial.engines.engine import PlannedStep
 from seatrial.engines.helm import sdk, v3
 from seatrial.helm import records
+from seatrial.helm import sdk as helmsdk
 from seatrial.model.engine import EngineId
 from seatrial.model.resource import Body
 from seatrial.model.timeline import Rehearsal
@@ -25,11 +26,13 @@ Steps = tuple[PlannedStep[Any], ...]
 
 
 def other_version(steps: Sequence[PlannedStep[Any]], rehearsal: Rehearsal) -> tuple[EngineId, Steps] | None:
-    """Helm 4 itself where a binary of Helm 3 ran, else a simulated Helm 3; None where that is what ran."""
+    """Helm 4 itself where a binary of Helm 3 ran, else a simulated Helm 3; None where there is no other."""
     acts = [step.act for step in steps if isinstance(step.act, HelmAct)]
     if any(act.simulated for act in acts):
         return None
     if any(act.binary is not None and act.binary.major < sdk.MAJOR for act in acts):
+        if helmsdk.missing:
+            return None
         return EngineId(sdk.NAME, sdk.VERSION), with_client(steps)
     known: list[PlannedStep[Any]] = []
     for index, step in enumerate(steps):

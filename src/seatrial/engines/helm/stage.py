@@ -19,6 +19,7 @@ from seatrial.engines.helm import process, sdk, v3
 from seatrial.engines.setting import Setting, values_of
 from seatrial.helm.binary import FLAG
 from seatrial.helm.history import History
+from seatrial.helm.sdk import require
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release
@@ -55,6 +56,7 @@ def configure(setting: Setting, trial: Trial) -> Setting:
     if binary := process.chosen(setting.engine, path):
         engine = EngineId(sdk.NAME, binary.version, real=True)
         return replace(setting, engine=engine, config=Client(binary))
+    require()
     engine = EngineId(sdk.NAME, process.asked_version(setting.engine))
     simulated = int(engine.major) < sdk.MAJOR
     nearby = engine.numbers if engine.version not in (sdk.VERSION, v3.VERSION) else ()

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from seatrial.helm import sdk as helmsdk
-from seatrial.helm.sdk import Chart, HelmError
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, listed, metadata, name_of
 from seatrial.sources.argocd.generators import Ground, flat, generated, own_template
 from seatrial.sources.charts.files import ChartFiles, archived
+from seatrial.sources.charts.output import HelmError, output
 from seatrial.sources.charts.values import merge_patch, merged
 from seatrial.sources.repos import Repos
 from seatrial.text.source import Text
@@ -91,8 +90,8 @@ def _executed(template: Any, parameters: Body, *, strict: bool) -> Any:
     asked = {f"templates/t{index}.txt": _within(text, index) for index, text in enumerate(known)}
     files = {"Chart.yaml": b"apiVersion: v2\nname: set\nversion: 0.0.1\n", **asked}
     try:
-        with Chart.load_archive(archived(ChartFiles("", files), "set")) as chart:
-            rendered = helmsdk.render(chart, parameters, name="set", namespace="default")
+        chart, options = ChartFiles("", files), {"name": "set", "namespace": "default"}
+        rendered = output(chart, archived(chart, "set"), "set", parameters, options).texts
     except HelmError as error:
         raise CannotContinue(f"fill the template of an ApplicationSet: {error}") from None
     results = {

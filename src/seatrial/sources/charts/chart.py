@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.helm.sdk import Chart, HelmError
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.resource import Body
 from seatrial.sources import disk, git
@@ -35,6 +35,7 @@ from seatrial.sources.charts.files import (
     with_file,
 )
 from seatrial.sources.charts.lacking import LackingChart
+from seatrial.sources.charts.output import loaded, refused
 from seatrial.sources.charts.values import values_in
 from seatrial.sources.files import as_text, project_of, read_bytes, shown, within
 from seatrial.text.source import Text
@@ -80,12 +81,9 @@ class ChartSource(Struct, frozen=True, dict=True):
         lean = _without_unread(self.files)
         return self if lean is None else replace(self, archive=archived(lean, self.name))
 
-    def load(self) -> Chart:
-        """The chart as Helm holds it. Load it for every action: rendering removes disabled subcharts from it."""
-        try:
-            return Chart.load_archive(self.archive)
-        except HelmError as error:
-            raise CannotContinue(f"{shown(self.path)}: open the chart: {error}") from None
+    def load(self) -> Any:
+        """The chart in Helm's library. Load it for every action: rendering removes disabled subcharts from it."""
+        return loaded(self.archive)
 
 
 def _without_unread(chart: ChartFiles) -> ChartFiles | None:
@@ -131,8 +129,7 @@ def opened(path: str, files: ChartFiles) -> ChartSource:
     if CHART_FILE not in files.files:
         raise CannotContinue(f"{shown(path)}: open the chart: Chart.yaml file is missing")
     source = _source(path, files)
-    with source.load():
-        pass  # Helm itself validates the chart.
+    _refuse_invalid(path, source.archive)
     return source
 
 
@@ -231,13 +228,16 @@ def _read_archive(path: str) -> ChartFiles:
         raise
     except CannotContinue as why:
         found = why
-    try:
-        Chart.load_archive(data).close()
-    except HelmError as error:
-        raise CannotContinue(f"{shown(path)}: open the chart: {error}") from None
+    _refuse_invalid(path, data)
     if isinstance(found, CannotContinue):
         raise found
     return found
+
+
+def _refuse_invalid(path: str, archive: bytes) -> None:
+    """Helm itself validates the chart."""
+    if error := refused(archive):
+        raise CannotContinue(f"{shown(path)}: open the chart: {error}")
 
 
 def _source(path: str, files: ChartFiles) -> ChartSource:

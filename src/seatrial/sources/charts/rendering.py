@@ -11,8 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.helm import hooks
-from seatrial.helm import sdk as helmsdk
-from seatrial.helm.sdk import HelmError
 from seatrial.model.errors import CannotContinue
 from seatrial.model.masking import hidden
 from seatrial.model.release import Pin, Release, Resource
@@ -22,6 +20,8 @@ from seatrial.sources.charts.chart import ChartSource, find_file, own_values, te
 from seatrial.sources.charts.conditions import asks_for_the_act
 from seatrial.sources.charts.files import archived, with_file
 from seatrial.sources.charts.lacking import is_enabled
+from seatrial.sources.charts.output import HelmError, output
+from seatrial.sources.charts.printer import COPY, Printed
 from seatrial.sources.charts.provenance import Provenance, copies, provenance
 from seatrial.sources.charts.values import merged
 from seatrial.sources.charts.vanished import vanished
@@ -33,7 +33,6 @@ from seatrial.text.yamlfile import BrokenYaml, Document, documents, parse
 # As `SplitManifests` in pkg/release/v1/util/manifest.go of Helm 4.2, which leaves out what is blank.
 _SECRET = re.compile(r"""^["']?kind["']?:\s*["']?Secret\b""", re.M)
 _SEPARATOR = re.compile(r"^---[ \t]*", re.MULTILINE)
-_COPY = ".marked"
 _PLACE = re.compile(r"([^\s:()\"]+/[^\s:()\"]+):(\d+)(?::(\d+))?")
 
 
@@ -47,13 +46,6 @@ class Rendering(Struct, frozen=True):
     chart: ChartSource
     values: Body
     options: dict[str, Any]
-
-
-class HelmOutput(Struct, frozen=True):
-    """The output of Helm, and the files of crds/ in enabled charts."""
-
-    texts: Texts
-    crds: list[dict[str, str]]
 
 
 class Shadow(Struct, frozen=True):
@@ -133,12 +125,13 @@ def render(
     )
 
 
-def _rendered(rendering: Rendering) -> HelmOutput:
-    with rendering.chart.load() as handle, limited(f"{shown(rendering.chart.path)}: render the chart"):
+def _rendered(rendering: Rendering) -> Printed:
+    chart = rendering.chart
+    with limited(f"{shown(chart.path)}: render the chart"):
         try:
-            return HelmOutput(helmsdk.render(handle, rendering.values, **rendering.options), handle.crds)
+            return output(chart.files, chart.archive, chart.name, rendering.values, rendering.options)
         except HelmError as error:
-            raise NotRendered(_complaint(rendering.chart, str(error)), " ".join(str(error).split())) from None
+            raise NotRendered(_complaint(chart, str(error)), " ".join(str(error).split())) from None
 
 
 def _complaint(chart: ChartSource, words: str) -> str:
@@ -168,7 +161,7 @@ def _objects(rendering: Rendering, name: str, content: str, shadow: Callable[[],
 
     @cache
     def origins() -> Provenance:
-        return provenance(text, shadow().texts.get(name + _COPY, ""), shadow().files)
+        return provenance(text, shadow().texts.get(name + COPY, ""), shadow().files)
 
     def where(_: Document, offset: int) -> Place:
         return origins().at(offset)
@@ -185,10 +178,10 @@ def _shadow(rendering: Rendering, names: Iterable[str]) -> Shadow:
     files = rendering.chart.files
     templates = {name: file for name in names if (file := find_file(files, name))}
     made = copies({name: file.text for name, file in templates.items()}, template_texts(files))
-    files = with_file(files, (), f"templates/_seatrial{_COPY}", made.named.encode())
+    files = with_file(files, (), f"templates/_seatrial{COPY}", made.named.encode())
     for name, content in made.templates.items():
-        files = with_file(files, templates[name].inner, templates[name].path + _COPY, content.encode())
-    chart = replace(rendering.chart, archive=archived(files, rendering.chart.name))
+        files = with_file(files, templates[name].inner, templates[name].path + COPY, content.encode())
+    chart = replace(rendering.chart, files=files, archive=archived(files, rendering.chart.name))
     try:
         return Shadow(_rendered(replace(rendering, chart=chart)).texts, made.files)
     except CannotContinue:

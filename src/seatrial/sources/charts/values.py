@@ -71,7 +71,7 @@ def merge_patch(body: Any, patch: Any) -> Any:
 
 
 def _set(name: str, into: Callable[[str, Body], Body], expression: str, values: Body) -> Body:
-    from seatrial.helm.sdk import HelmError
+    from seatrial.sources.charts.output import HelmError
 
     flag = "--" + name.replace("_", "-")
     try:
@@ -81,7 +81,7 @@ def _set(name: str, into: Callable[[str, Body], Body], expression: str, values: 
 
 
 def _parsed(flavour: str, expression: str) -> Body:
-    from seatrial.helm.sdk import parse_set  # Loading the library takes longer than reading values.
+    from seatrial.sources.charts.output import parse_set
 
     return parse_set(flavour, expression)
 

@@ -16,11 +16,12 @@ COMPARE = {
 @lru_cache(maxsize=256)
 def satisfies(version: str, wanted: str) -> bool:
     """`1.2.3` satisfies `^1.0.0`. Anything that is not a version satisfies nothing."""
-    from seatrial.helm import sdk as helmsdk  # Loading the library takes longer than looking up a result.
+    from seatrial.sources.charts.output import HelmError, output
 
-    with helmsdk.Chart.load_archive(archived(ChartFiles("", COMPARE), "versions")) as chart:
-        try:
-            rendered = helmsdk.render(chart, {"wanted": wanted, "version": version}, name="v", namespace="default")
-        except helmsdk.HelmError:
-            return False
-    return rendered["versions/templates/answer.txt"] == "true"
+    values, chart = {"wanted": wanted, "version": version}, ChartFiles("", COMPARE)
+    try:
+        options = {"name": "v", "namespace": "default"}
+        rendered = output(chart, archived(chart, "versions"), "versions", values, options)
+    except HelmError:
+        return False
+    return rendered.texts["versions/templates/answer.txt"] == "true"
