@@ -85,6 +85,36 @@ def test_no_run_shows_or_stores_a_value_of_a_secret(output: str, capfd: pytest.C
     assert PLANTED.search(capfd.readouterr().out) is None
 
 
+@pytest.mark.usefixtures("charts")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check", "v3", "--from", "v1", "--interrupted", "-o", "full", "-o", "json=written", "-o", "html=written.html"],
+        ["check", "v3", "--engine", "argocd", "--explore", "2", "-o", "full", "-o", "json=written"],
+        ["check", "v3", "--compare", "v1", "-o", "full", "-o", "json=written"],
+        ["check", "v3", "--from", "v1", "--diff"],
+        ["check", ".", "-o", "json"],
+        ["graph", "v3"],
+        ["generate", "order", "v3", "--for", "argocd"],
+        ["generate", "note", "v3", "--from", "v1"],
+        ["generate", "trial", "v3", "--from", "v1"],
+        ["generate", "test", "v3"],
+        ["generate", "health", "v3"],
+    ],
+    ids=" ".join,
+)
+def test_no_other_command_shows_a_value_of_a_secret(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nor does the cache keep one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert main(command) in (0, 1, 3)
+    said = capfd.readouterr()
+    written = [*tmp_path.glob("written*"), *(path for path in (tmp_path / "cache").rglob("*") if path.is_file())]
+    texts = [said.out, said.err, *(path.read_bytes().decode(errors="replace") for path in written)]
+    assert [found[0] for text in texts if (found := PLANTED.search(text))] == []
+
+
 def test_a_line_of_a_broken_secret_is_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
