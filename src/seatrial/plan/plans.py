@@ -13,7 +13,6 @@ from seatrial.cluster.discovery.schema import published_versions
 from seatrial.cluster.discovery.served import Discovery
 from seatrial.engines.engine import configured, load
 from seatrial.engines.setting import Setting
-from seatrial.helm import sdk as helmsdk
 from seatrial.helm.binary import stand_in_for_library
 from seatrial.helm.history import History, existing_objects, records_of
 from seatrial.helm.records import record_name
@@ -49,7 +48,7 @@ from seatrial.plan.prerequisites.found import (
     with_snapshot,
     with_values,
 )
-from seatrial.plan.real_engines import BINARIES, simulated_engine, with_binary
+from seatrial.plan.real_engines import BINARIES, renders, simulated_engine, with_binary
 from seatrial.plan.renderings import between_acts, between_steps, both_acts, consumer_of
 from seatrial.plan.steps import created_by_engine, planned_steps, usual_engine
 from seatrial.sandbox.watchdog import limit_to
@@ -217,8 +216,7 @@ def _history(path: str, opened: Opened, options: CheckOptions) -> History | None
 def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: History | None = None) -> Iterator[Plan]:
     engines = tuple(map(engine_id, options.engines)) or trial.engines
     for name in _given_binaries(options):
-        renders = name == HELM.name and helmsdk.missing  # In place of the library, whatever the engine is.
-        if not renders and not any(engine.name == name for engine in engines):
+        if not any(engine.name == name or renders(name) for engine in engines):
             named = ", ".join(map(str, engines))
             raise CannotContinue(f"--{name}-binary needs the engine {name}, but the input is rehearsed with {named}")
     for engine in engines:

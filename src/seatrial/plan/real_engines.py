@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from seatrial.engines.engine import load
+from seatrial.helm import sdk as helmsdk
 from seatrial.helm.versions import full_version
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
@@ -13,6 +14,11 @@ from seatrial.sources import CHART, MANIFESTS
 
 BINARIES = (CHART.engine, MANIFESTS.engine)
 """The engines that a binary of the user can replace."""
+
+
+def renders(name: str) -> bool:
+    """Whether the binary of an engine takes the place of Helm's library, whatever the engine of a trial is."""
+    return name == CHART.engine and bool(helmsdk.missing)
 
 
 def with_binary(engine: EngineId, given: Mapping[str, str]) -> dict[str, str]:
