@@ -1,6 +1,6 @@
-"""Checks that are ended at a random moment: python -m bench.kills COUNT SEED. Counts what is left behind.
+"""Checks that are ended at a random moment: python -m bench.kills COUNT SEED [SECONDS]. Counts what is left behind.
 
-SIGTERM, SIGINT and SIGHUP must leave no process and no file; after SIGKILL only a temporary folder may be left.
+The moment is within SECONDS, which should be what a check takes. SIGTERM, SIGINT and SIGHUP must leave no process and no file; after SIGKILL only a temporary folder may be left.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PROGRAM = "import pulumi_kubernetes as k\nk.core.v1.ConfigMap('a', data={'b': 'c
 SECONDS_TO_END = 20.0
 
 
-def main(count: int, seed: int) -> None:
+def main(count: int, seed: int, seconds: float = 4.0) -> None:
     dice = random.Random(seed)
     left: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -30,19 +30,19 @@ def main(count: int, seed: int) -> None:
         (program / "__main__.py").write_text(PROGRAM)
         inputs = [str(ROOT / "examples/basic-app/v2"), str(program)]
         for number in range(1, count + 1):
-            left += _killed(dice, dice.choice(inputs), Path(folder, f"tmp{number}"))
+            left += _killed(dice, dice.choice(inputs), Path(folder, f"tmp{number}"), seconds)
             if number % 20 == 0:
                 sys.stdout.write(f"{number} kills: {len(left)} left behind {left[:5]}\n")
                 sys.stdout.flush()
 
 
-def _killed(dice: random.Random, given: str, temporary: Path) -> list[str]:
+def _killed(dice: random.Random, given: str, temporary: Path, seconds: float) -> list[str]:
     temporary.mkdir()
     environment = {**os.environ, "TMPDIR": str(temporary)}
     command = [sys.executable, "-m", "seatrial", "check", given, "--no-cache"]
     number = dice.choice(SIGNALS)
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        time.sleep(dice.uniform(0.05, 4.0))
+        time.sleep(dice.uniform(0.05, seconds))
         process.send_signal(number)
         process.wait(SECONDS_TO_END)
     files = [] if number == signal.SIGKILL else [path.name for path in temporary.iterdir()]
@@ -73,4 +73,4 @@ def _marked(mark: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), int(sys.argv[2]), *map(float, sys.argv[3:]))

@@ -1,4 +1,4 @@
-"""The commands of all scenarios in unlike environments: make same-bytes, or python -m bench.same_bytes RUNS SEED [FIRST].
+"""The commands of all scenarios in unlike environments: make same-bytes, or bench.same_bytes RUNS SEED [FIRST STORY].
 
 Every command runs in two processes with other hash seeds, locales, time zones, terminals and switches between threads,
 in a folder of the same name. Exit code, output and every file afterwards must have the same bytes. A run is one of the

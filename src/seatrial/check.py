@@ -120,7 +120,11 @@ def _masked(checked: _Checked) -> Result:
     """The result without values of Secrets: reports end up in logs."""
     mask = mask_of((one.rehearsal, one.case) for one in checked.seen)
     shown: Result = mask.whole(checked.result)
-    return replace(shown, excerpts={place: mask.line(text) for place, text in checked.result.excerpts.items()})
+    return replace(
+        shown,
+        excerpts={place: mask.line(text) for place, text in checked.result.excerpts.items()},
+        patches=tuple(replace(patch, secret=mask.lines(patch.before)) for patch in shown.patches),
+    )
 
 
 def _comparable(options: CheckOptions) -> InputKind:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,24 @@ def test_no_other_command_shows_a_value_of_a_secret(
     written = [*tmp_path.glob("written*"), *(path for path in (tmp_path / "cache").rglob("*") if path.is_file())]
     texts = [said.out, said.err, *(path.read_bytes().decode(errors="replace") for path in written)]
     assert [found[0] for text in texts if (found := PLANTED.search(text))] == []
+
+
+def test_a_patch_has_no_value_of_a_secret_as_context(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The patch can still be applied."""
+    monkeypatch.chdir(tmp_path)
+    hook = "\n  annotations:\n    helm.sh/hook: pre-install,pre-upgrade\n"
+    text = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a{}stringData:\n  password: PLANTED-one\n"
+    write(tmp_path, {"v1/Chart.yaml": CHART, "v1/templates/a.yaml": text.format("\n")})
+    write(tmp_path, {"v2/Chart.yaml": CHART, "v2/templates/a.yaml": text.format(hook)})
+    assert main(["check", "v2", "--from", "v1", "--diff"]) == 1
+    patch = capfd.readouterr().out
+    assert "+    helm.sh/resource-policy: keep\n stringData:\n" in patch
+    assert PLANTED.search(patch) is None
+    subprocess.run(["git", "init", "-q"], check=True)
+    subprocess.run(["git", "apply", "-"], input=patch, text=True, check=True)
+    assert "keep" in (tmp_path / "v2/templates/a.yaml").read_text()
 
 
 def test_a_line_of_a_broken_secret_is_not_shown(

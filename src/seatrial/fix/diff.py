@@ -11,6 +11,8 @@ from seatrial.model.result import Patch
 
 NOTHING = "/dev/null"
 """The other side of a file that is added or removed."""
+CONTEXT_LINES = 3
+"""Fewer where a line has the value of a Secret. Without any, `git apply` needs --unidiff-zero."""
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
 
 
@@ -23,7 +25,11 @@ def _diff(patch: Patch) -> str:
     named = _relative(patch.file)
     after = patch.after if patch.after.strip() else ""
     old, new = f"a/{named}" if patch.before else NOTHING, f"b/{named}" if after else NOTHING
-    lines = unified_diff(_lines(patch.before), _lines(after), old, new)
+    files = _lines(patch.before), _lines(after)
+    for context in range(CONTEXT_LINES, -1, -1):
+        lines = list(unified_diff(*files, old, new, n=context))
+        if not any(line[0] == " " and line[1:].rstrip("\n") in patch.secret for line in lines):
+            break
     return "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in lines)
 
 

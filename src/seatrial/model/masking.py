@@ -53,6 +53,10 @@ class Mask:
             return f"{found['before']}{hidden(found['value'])}"
         return self.text(text)
 
+    def lines(self, text: str) -> frozenset[str]:
+        """The lines of a file that would not be shown as they are."""
+        return frozenset(line for line in text.split("\n") if self.line(line) != line)
+
     def whole(self, value: Any) -> Any:
         """Plain data without values of Secrets in its texts. Names of objects and places stay, and so do bodies."""
         if self._pattern is None:

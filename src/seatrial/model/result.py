@@ -264,6 +264,8 @@ class Patch(Struct, frozen=True, order=True):
     after: str
     fixes: tuple[str, ...]
     """What was changed: `release-to-hook-flip: add ... to ...`."""
+    secret: frozenset[str] = frozenset()
+    """Lines with values of Secrets: a diff has none of them as context."""
 
 
 class Result(Struct, frozen=True):
