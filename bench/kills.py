@@ -1,6 +1,7 @@
 """Checks that are ended at a random moment: python -m bench.kills COUNT SEED [SECONDS]. Counts what is left behind.
 
-The moment is within SECONDS, which should be what a check takes. SIGTERM, SIGINT and SIGHUP must leave no process and no file; after SIGKILL only a temporary folder may be left.
+The moment is within SECONDS: what a check takes. SIGTERM, SIGINT and SIGHUP must leave no process and no
+file; after SIGKILL only a temporary folder may be left.
 """
 
 from __future__ import annotations

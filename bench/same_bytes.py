@@ -1,4 +1,4 @@
-"""The commands of all scenarios in unlike environments: make same-bytes, or bench.same_bytes RUNS SEED [FIRST STORY].
+"""The commands of all scenarios in unlike environments: make same-bytes, or bench.same_bytes RUNS SEED [SKIPPED].
 
 Every command runs in two processes with other hash seeds, locales, time zones, terminals and switches between threads,
 in a folder of the same name. Exit code, output and every file afterwards must have the same bytes. A run is one of the
@@ -48,11 +48,11 @@ class Ran(msgspec.Struct, frozen=True):
     files: dict[str, str]
 
 
-def main(wanted: int, seed: int, first: int = 0) -> None:
+def main(wanted: int, seed: int, skipped: int = 0) -> None:
     dice = random.Random(seed)
     stories = [path.stem for path in sorted(STORIES.glob("*.md")) if NEEDS not in path.read_text()]
     dice.shuffle(stories)
-    stories = stories[first:]
+    stories = stories[skipped:]
     runs, compared, unlike = 0, 0, 0
     for start in range(0, len(stories), BATCH):
         if runs >= wanted:
