@@ -23,13 +23,14 @@ from room import (
 )
 
 from seatrial.helm.ownership import owned_by
+from seatrial.live.built import full_name
 from seatrial.live.client import Client
 from seatrial.live.fetching import Fetching, _Failed, _Synced
 from seatrial.live.kubeconfig import Target
 from seatrial.live.seen import Read, Seen
 from seatrial.live.transport import Disconnected
 from seatrial.live.waiting import Progress, wait_for
-from seatrial.live.wanted import full_name, manifest_targets
+from seatrial.live.wanted import manifest_targets
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref
 

@@ -116,19 +116,16 @@ def _read(client: Client, ref: Ref) -> list[Body | None]:
 
 
 def _status(client: Client, moment: Moment) -> str:
-    """The status of the newest revision in Helm's records; empty without one."""
+    """The status of the newest revision in Helm's records; empty where that is not known."""
     from seatrial.live import releases
-    from seatrial.live.transport import Refused
 
     ended = moment.ended
     if moment.engine.name != "helm" or not ended.release:
         return ""
-    try:
-        stored = releases.newest(releases.stored(client, ended.namespace, ended.release))
-    except Refused as refused:
-        if refused.code == 403:
-            return ""
-        raise
+    known = len(client.denials)
+    stored = releases.newest(releases.stored(client, ended.namespace, ended.release))
+    if not stored and len(client.denials) > known:
+        return ""
     return stored[-1].status if stored else "not deployed"
 
 

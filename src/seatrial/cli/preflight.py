@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from seatrial.cli.cluster import CURRENT, ClusterFlags, connect
-from seatrial.cli.flags import DEFAULT_OUTPUT, NO_FLAGS, Inputs, OutputFlags, ReleaseFlags, options
+from seatrial.cli.flags import DEFAULT_OUTPUT, NO_FLAGS, OUTPUT, Inputs, OutputFlags, ReleaseFlags, flag, options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from seatrial.live.preflight import Preflight
     from seatrial.report.page import Line, Role
 
+JSON_VERSION = 1
 # The worst first.
 SIGNS: dict[State, tuple[str, Role]] = {
     "fails": ("fails    ", "bad"),
@@ -25,6 +26,7 @@ SIGNS: dict[State, tuple[str, Role]] = {
 
 def preflight(
     *inputs: Inputs,
+    output: Annotated[Literal["full", "json"], flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
     cluster: ClusterFlags = CURRENT,
     release: ReleaseFlags = NO_FLAGS,
     display: OutputFlags = DEFAULT_OUTPUT,
@@ -33,10 +35,16 @@ def preflight(
 
     Prerequisites one by one, with the reason and the line that needs them. Leftovers of an earlier life: webhooks
     without a backend, objects that are being deleted, CRDs with stored versions, objects of no release or of another
-    release, an unfinished Helm operation. Permissions that the engine needs; pass --as to ask for the account of Argo
-    CD, Flux or CI. Nothing is changed, and nothing is rehearsed: that does `seatrial check --live`.
+    release, an unfinished Helm operation. Admission: a server-side dry run of every object. Permissions that the engine
+    needs; pass --as to ask for the account of Argo CD, Flux or CI. Nothing is changed, and nothing is rehearsed: that
+    does `seatrial check --live`.
 
     Exit codes: 0 the cluster is ready, 1 it is not, or something could not be read, 2 the check failed.
+
+    Parameters
+    ----------
+    output
+        full is for people, json for programs.
     """
     from msgspec.structs import replace
 
@@ -50,8 +58,11 @@ def preflight(
     with connect(cluster, release.namespace) as client, terminal.progress_line(display) as progress:
         snapshot = taken(client, asked, progress)
         here = [replace(one, namespace=one.namespace or client.namespace, snapshot=snapshot) for one in asked]
-        progress("review permissions")
+        progress("try every object, and review permissions")
         found = live.preflight(client, snapshot, (plan for one in here for plan in plans(one)))
+    if output == "json":
+        terminal.write(_json(found))
+        return 0 if found.is_ready and not found.unread else 1
     terminal.write(_page(found, display))
     terminal.write(permissions.page((*found.missing, *found.unread)))
     return 0 if found.is_ready and not found.unread else 1
@@ -62,7 +73,8 @@ def _page(found: Preflight, display: OutputFlags) -> str:
     from seatrial.report.page import Piece, line, printed
 
     lines: list[Line] = []
-    for title, points in (("Prerequisites", found.prerequisites), ("Leftovers", found.leftovers)):
+    parts = ("Prerequisites", found.prerequisites), ("Leftovers", found.leftovers), ("Admission", found.refused)
+    for title, points in parts:
         shown = [point for point in points if not display.quiet or point.state not in ("ok", "note")]
         if shown:
             lines += [line(Piece(f"{title}:", "strong")), *_lines(shown)]
@@ -70,6 +82,20 @@ def _page(found: Preflight, display: OutputFlags) -> str:
     lines.append(line(Piece("Permissions: ", "strong"), denied))
     lines.append(line(_verdict(found)))
     return printed(lines, terminal.page(display))
+
+
+def _json(found: Preflight) -> str:
+    import msgspec
+
+    from seatrial.live.access import roles
+
+    document = {
+        "version": JSON_VERSION,
+        "ready": found.is_ready and not found.unread,
+        **msgspec.to_builtins(found),
+        "roles": roles((*found.missing, *found.unread)),
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
 def _lines(points: Iterable[Point]) -> Iterator[Line]:
@@ -86,9 +112,8 @@ def _lines(points: Iterable[Point]) -> Iterator[Line]:
 
 
 def _verdict(found: Preflight) -> str:
-    points = (*found.prerequisites, *found.leftovers)
-    failing = sum(point.state == "fails" for point in points)
-    unknown = sum(point.state == "unknown" for point in points)
+    failing = sum(point.state == "fails" for point in found.points)
+    unknown = sum(point.state == "unknown" for point in found.points)
     if found.is_ready and not found.unread:
         count = len(found.prerequisites)
         return f"The cluster is ready: {count} prerequisite{'' if count == 1 else 's'} found."

@@ -31,6 +31,7 @@ JSON_VERSION = 1
 def verify(
     *inputs: Inputs,
     before: Annotated[str, flag("--before", group=LIVE, value="FILE")] = "",
+    uninstalled: Annotated[bool, flag("--uninstalled", group=LIVE)] = False,
     release: ReleaseFlags = NO_FLAGS,
     output: Annotated[Literal["full", "json"], flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
     cluster: ClusterFlags = CURRENT,
@@ -53,6 +54,8 @@ def verify(
     before
         Objects before the deployment (of seatrial snapshot, or output of kubectl get -o yaml): those of the input must
         have kept their uids.
+    uninstalled
+        The input was removed: report what is left of it.
     output
         full is for people, json for programs.
     """
@@ -74,7 +77,7 @@ def verify(
             releases = newest_releases(asked)
             progress("read the cluster")
             with Fetching(client, Seen(), READ_SECONDS_MAX, by_name=False) as fetching:
-                view = _view(client, releases, fetching.seen, before)
+                view = replace(_view(client, releases, fetching.seen, before), uninstalled=uninstalled)
                 fetching.fetch(lambda _: verified(view))
                 results = verified(view)
         denials = client.denials
@@ -100,7 +103,7 @@ def _view(client: Client, releases: Sequence[Release], seen: Seen, before: str) 
 
     found = tuple(replace(one, resources=tuple(placed(one.resources, client.served()))) for one in releases)
     refs = [resource.ref for one in found for resource in (*one.resources, *one.crds)]
-    return View(found, graph_of(found), seen, uids_of(_bodies(before), refs) if before else {})
+    return View(found, graph_of(found), seen, uids_of(_bodies(before), refs) if before else None)
 
 
 def _bodies(path: str) -> list[Body]:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 WAITING = Group("Waiting", sort_key=1)
 TARGETS = (
-    "What to wait for: webhook/NAME, crd/NAME[:VERSION], secret/NAME[:KEY,KEY], image/IMAGE, pvc/NAME, release/NAME "
-    "(Helm), app/NAME (Argo CD), kustomization/NAME and helmrelease/NAME (Flux), or KIND/NAME. KIND/NAMESPACE/NAME "
-    "names another namespace."
+    "What to wait for: webhook/NAME, crd/NAME[:VERSION], secret/NAME[:KEY,KEY], image/IMAGE, imagestreamtag/NAME:TAG, "
+    "pvc/NAME, release/NAME (Helm), app/NAME (Argo CD), kustomization/NAME and helmrelease/NAME (Flux), or KIND/NAME. "
+    "KIND/NAMESPACE/NAME names another namespace."
 )
 
 

@@ -17,6 +17,8 @@ from seatrial.model.release import RECORD_TYPE
 from seatrial.model.resource import Body, dig
 
 TYPE = RECORD_TYPE
+KINDS = ("Secret", "ConfigMap")
+"""Kinds of records: the default, and that of HELM_DRIVER=configmap. The SQL driver keeps nothing in the cluster."""
 NAME = re.compile(r"sh\.helm\.release\.v1\.(?P<release>.+)\.v(?P<revision>[0-9]+)")
 _GZIP = b"\x1f\x8b\x08"
 

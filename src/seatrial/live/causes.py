@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
+from seatrial.helm import records
 from seatrial.helm.history import Revision
 from seatrial.helm.hooks import is_hook
 from seatrial.kinds.core import conditions
@@ -264,7 +265,7 @@ def next_command(root: Link, seen: Seen) -> str:
     resource = f"{ref.kind.lower()}.{ref.group}" if ref.group else ref.kind.lower()
     if body is None:
         return f"kubectl get {resource}{where}"
-    if ref.kind == "Secret" and dig(body, "metadata", "labels", "owner") == "helm":
+    if ref.kind in records.KINDS and dig(body, "metadata", "labels", "owner") == "helm":
         return f"helm history {dig(body, 'metadata', 'labels', 'name')}{where}"
     if ref.kind == "Pod" and (failed := _container_that_ended(body)):
         return f"kubectl logs {ref.name}{where} -c {failed}"

@@ -42,20 +42,26 @@ def release_usable(namespace: str, name: str, seen: Seen) -> Verdict:
 
 
 def newest_record(namespace: str, name: str, seen: Seen) -> tuple[Ref, int, str] | None:
-    """The Secret of the newest revision, its number and its status."""
+    """The record of the newest revision, its number and its status."""
     revisions = records_of(namespace, name, seen)
     return revisions[-1] if revisions else None
 
 
 def records_of(namespace: str, name: str, seen: Seen) -> list[tuple[Ref, int, str]]:
-    """Every revision that Helm keeps, oldest first. Its Secret's labels say what it is; its content is not read."""
-    found = []
-    for secret in seen.select("Secret", namespace, {"owner": "helm", "name": name}):
-        match = records.NAME.fullmatch(name_of(secret))
-        if match and match["release"] == name:
-            status = str(labels_of(secret).get("status") or "unknown")
-            found.append((int(match["revision"]), Ref("Secret", namespace, name_of(secret)), status))
-    return [(ref, number, status) for number, ref, status in sorted(found)]
+    """Every revision that Helm keeps, oldest first. The labels of its record say what it is.
+
+    ConfigMaps are looked at only if there is no Secret: a Helm uses one of both.
+    """
+    for kind in records.KINDS:
+        found = []
+        for body in seen.all(kind, namespace):  # Without a selector: objects of the release are of the same kinds.
+            match = records.NAME.fullmatch(name_of(body))
+            if match and match["release"] == name and labels_of(body).get("owner") == "helm":
+                status = str(labels_of(body).get("status") or "unknown")
+                found.append((int(match["revision"]), Ref(kind, namespace, name_of(body)), status))
+        if found or not seen.was_read(kind, namespace):
+            return [(ref, number, status) for number, ref, status in sorted(found)]
+    return []
 
 
 def objects_of(revision: Revision) -> Iterator[Ref]:

@@ -43,7 +43,7 @@ RELATED: dict[type[Question], tuple[str, ...]] = {
     IsServed: ("CustomResourceDefinition", "APIService"),
     KindOf: ("CustomResourceDefinition", "APIService"),
     Keys: ("Secret",),
-    Record: ("Secret",),
+    Record: ("Secret", "ConfigMap"),
     Probe: ("Service", "EndpointSlice", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
 }
 """Kinds whose changes may change the answer to a question."""
@@ -136,7 +136,9 @@ class Fetching:
             self._start_read(read)
         for question in [question for question in self.seen.unanswered if question not in self._asking]:
             self._asking.add(question)
-            self._run(self._ask, question)
+            self._run(
+                self._ask, question, self.seen.peek(question.configuration) if isinstance(question, Probe) else None
+            )
 
     def wait(self) -> None:
         """Wait for the next change, but not beyond the deadline, and take over all that are there."""
@@ -269,9 +271,9 @@ class Fetching:
         except EXPECTED as why:
             self._put(_Failed(read, why))
 
-    def _ask(self, question: Question) -> None:
+    def _ask(self, question: Question, known: Body | None) -> None:
         try:
-            self._put(_Answered(question, self._answer(question)))
+            self._put(_Answered(question, self._answer(question, known)))
         except EXPECTED as why:
             self._put(_Answered(question, CannotContinue(str(why))))
 
@@ -279,7 +281,7 @@ class Fetching:
         if not self.client.transport.is_closed:  # A closed client fails, and that is no news.
             self._items.put(item)
 
-    def _answer(self, question: Question) -> Any:
+    def _answer(self, question: Question, known: Body | None) -> Any:
         match question:
             case IsServed(group, version, kind):
                 return self._served(group, version, kind)
@@ -287,15 +289,13 @@ class Fetching:
                 kinds = self.client.served().kinds
                 return next((found.kind for found in kinds if (found.plural, found.group) == (plural, group)), "")
             case Keys(secret):
-                body = self._secret(secret)
+                body = self._whole(secret)
                 return tuple(dig(body, "data") or ()) if isinstance(body, dict) else body
-            case Record(secret):
-                body = self._secret(secret)
+            case Record(record):
+                body = self._whole(record)
                 return stored_revision(body) if isinstance(body, dict) and body else FORBIDDEN
-            case Probe(configuration, webhook):
-                served = self.client.served().find(configuration.group, configuration.kind)
-                body = self.client.get(served, "", configuration.name) if served else None
-                return probe.call(self.client, body, webhook) if body else ProbeResult(untold="it is gone")
+            case Probe(_, webhook):
+                return probe.call(self.client, known, webhook) if known else ProbeResult(untold="it is gone")
 
     def _served(self, group: str, version: str, kind: str) -> str:
         """Discovery of one group-version: the whole would be large, and is often a moment older."""
@@ -309,9 +309,9 @@ class Fetching:
             return absent if refused.code == 404 else refused.refusal.message
         return "" if any(found.kind == kind for found in from_resource_list(document)) else absent
 
-    def _secret(self, ref: Ref) -> Any:
-        """A whole Secret. Only its keys, or the objects of a Helm release, are kept."""
-        kind = self.client.served().find("", "Secret")
+    def _whole(self, ref: Ref) -> Any:
+        """A whole Secret or ConfigMap. Only its keys, or the objects of a Helm release, are kept."""
+        kind = self.client.served().find(ref.group, ref.kind)
         assert kind is not None
         path, denial = path_of(kind, ref.namespace, ref.name), denial_of("get", kind, ref.namespace)
         try:

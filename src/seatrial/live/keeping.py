@@ -20,8 +20,15 @@ METADATA = (
     "creationTimestamp",
     "deletionTimestamp",
 )
-WITH_STATUS = frozenset(("APIService", "CustomResourceDefinition", "Namespace"))
-"""Kinds whose status decides what the API serves. That of other kinds is what controllers make of the object."""
+WITH_STATUS = frozenset(
+    (
+        *("APIService", "CustomResourceDefinition", "Namespace"),
+        *("ClusterSecretStore", "SecretStore", "ClusterIssuer", "Issuer"),
+    )
+)
+"""Kinds whose status decides what the API serves, or whether others can work. That of the rest is what controllers make
+of the object."""
+NODE_SPEC = ("taints", "unschedulable")
 STILL_THERE = "seatrial.dev/content"
 """Holds a Terminating namespace whose content is not kept."""
 CONTAINER = ("name", "image", "command", "args", "ports")
@@ -33,6 +40,9 @@ def kept(body: Body) -> Body:
     if body.get("kind") == "Namespace" and "deletionTimestamp" in meta:
         meta.setdefault("finalizers", [STILL_THERE])
     rest = {key: value for key, value in body.items() if key not in ("metadata", "status")}
+    if body.get("kind") == "Node":
+        meta = {key: meta[key] for key in ("name", "uid", "labels") if key in meta}
+        rest["spec"] = {key: value for key, value in (body.get("spec") or {}).items() if key in NODE_SPEC}
     if body.get("kind") in WITH_STATUS and "status" in body:
         rest["status"] = body["status"]
     return {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": meta, **rest}

@@ -1,4 +1,4 @@
-"""Whether a cluster is ready for a release, now: prerequisites, leftovers and permissions. Reads only."""
+"""Whether a cluster is ready for a release, now: prerequisites, leftovers, admission, permissions. Changes nothing."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from seatrial.live import permissions
+from seatrial.live import admitted, permissions
 from seatrial.live.client import Client
 from seatrial.live.leftovers import leftovers
+from seatrial.live.placing import unplaceable
 from seatrial.live.point import Point
 from seatrial.live.prerequisites import prerequisites
 from seatrial.model.refusal import Denial
@@ -22,30 +23,38 @@ HELM = "helm"
 class Preflight(Struct, frozen=True):
     prerequisites: tuple[Point, ...]
     leftovers: tuple[Point, ...]
+    refused: tuple[Point, ...]
+    """Objects that the API server does not admit."""
     missing: tuple[Denial, ...]
     """Permissions that the engine needs."""
     unread: tuple[Denial, ...]
     """Permissions that were missing to look at the cluster."""
 
     @property
+    def points(self) -> tuple[Point, ...]:
+        return *self.prerequisites, *self.leftovers, *self.refused
+
+    @property
     def is_ready(self) -> bool:
-        points = (*self.prerequisites, *self.leftovers)
-        return not self.missing and all(point.state in ("ok", "note") for point in points)
+        return not self.missing and all(point.state in ("ok", "note") for point in self.points)
 
 
 def preflight(client: Client, snapshot: Snapshot, plans: Iterable[Plan]) -> Preflight:
     """All cases of the input are judged together: what one of them needs is needed."""
     wanted: list[Point] = []
     left: list[Point] = []
+    refused: list[Point] = []
     denied: dict[Denial, None] = {}
     for plan in plans:
         releases = _deployed(plan)
         by_helm = plan.engine.name == HELM
         namespaces = {step.namespace for step in plan.steps if step.namespace}
         wanted += prerequisites(releases, sorted(namespaces), plan.created_namespaces, snapshot)
+        wanted += unplaceable(releases, snapshot)
         left += leftovers(releases, plan.case.before, snapshot, by_helm=by_helm)
+        refused += admitted.refused(client, releases, plan.created_namespaces, snapshot)
         denied |= dict.fromkeys(permissions.missing(client, releases, by_helm=by_helm))
-    return Preflight(_once(wanted), _once(left), tuple(denied), tuple(snapshot.denied))
+    return Preflight(_once(wanted), _once(left), _once(refused), tuple(denied), tuple(snapshot.denied))
 
 
 def _deployed(plan: Plan) -> list[Release]:

@@ -9,7 +9,7 @@ from seatrial.kinds.operators.table import workload_of
 from seatrial.kinds.workloads.kubelet import ANY_KEY
 from seatrial.live.point import Point, State
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, Place, Ref, annotations_of, dig, group_of, metadata, version_of
+from seatrial.model.resource import Body, Place, Ref, annotations_of, dig, group_of, listed, metadata, version_of
 from seatrial.model.result import Prerequisite
 from seatrial.model.snapshot import Snapshot
 from seatrial.plan.prerequisites import needed
@@ -50,11 +50,23 @@ def _judged(ref: Ref, body: Body, one: Prerequisite, releases: list[Release], sn
         return Point("fails", str(ref), f"{one.why}; it does not exist", place, _get(ref))
     if metadata(found).get("deletionTimestamp"):
         return Point("fails", str(ref), f"{one.why}; it is being deleted", place, _get(ref))
+    if fault := _unready(found):
+        return Point("fails", str(ref), f"{one.why}; {fault}", place, _get(ref))
     lacking = sorted(set(body.get("data") or {}) - set(found.get("data") or {}))
     if lacking and ANY_KEY not in annotations_of(found):
         place = _place(ref, releases, lacking[0])
         return Point("fails", str(ref), f"{one.why}; it does not have the key {', '.join(lacking)}", place, _get(ref))
     return Point("ok", str(ref), one.why, place)
+
+
+def _unready(found: Body) -> str:
+    """Why an object that others rely on cannot do its work yet; empty if it can, or if its status is not known."""
+    for type_ in ("Established", "Ready"):
+        condition = next((one for one in listed(found, "status", "conditions") if one.get("type") == type_), None)
+        if condition and condition.get("status") != "True":
+            said = ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
+            return f"it is not {type_}" + (f" ({said})" if said else "")
+    return ""
 
 
 def _unserved(releases: list[Release], snapshot: Snapshot) -> Iterator[Point]:

@@ -1,6 +1,7 @@
 """Helm's release records in a cluster, decoded. The only Secrets whose data is read, and values of Secrets are masked.
 
 A record holds the rendered manifests of a release, and so the values of the Secrets in it: they are replaced here.
+Helm keeps records in Secrets; with HELM_DRIVER=configmap in ConfigMaps.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from seatrial.live.transport import Refused, Request
 from seatrial.model.errors import CannotContinue
 from seatrial.model.masking import Mask, hidden, is_secret, without_secrets
 from seatrial.model.resource import Body, Place, labels_of, listed, metadata, name_of
-from seatrial.sources.records import record_in
+from seatrial.sources.records import is_record, record_in
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import documents
 
@@ -32,26 +33,35 @@ _SOURCE = re.compile(r"^# Source: \S+", re.MULTILINE)
 
 
 class Stored(Struct, frozen=True):
-    """A revision, as the labels of its Secret describe it."""
+    """A revision, as the labels of its record describe it."""
 
     namespace: str
     release: str
     revision: int
     status: str
-    secret: str
+    name: str
+    kind: str = "Secret"
 
 
 def stored(client: Client, namespace: str = "", release: str = "") -> Iterator[Stored]:
     """Revisions by metadata only; of all releases without a name, in all namespaces without one."""
-    kind = client.served().find("", "Secret")
-    if kind is None:
-        return
     labels = f"owner=helm,name={release}" if release else "owner=helm"
-    for body in client.list(kind, namespace, labels=labels, fields=f"type={records.TYPE}"):
-        found = labels_of(body)
-        if str(found.get("version") or "").isdigit():
-            home = str(metadata(body).get("namespace") or "")
-            yield Stored(home, str(found.get("name")), int(found["version"]), str(found.get("status")), name_of(body))
+    for name in records.KINDS:
+        fields = f"type={records.TYPE}" if name == "Secret" else ""
+        kind = client.served().find("", name)
+        try:
+            bodies = client.list(kind, namespace, labels=labels, fields=fields, metadata_only=True) if kind else ()
+            yield from (one for body in bodies for one in _described(body, name))
+        except Refused as refused:
+            if refused.code != 403:
+                raise
+
+
+def _described(body: Body, kind: str) -> Iterator[Stored]:
+    found = labels_of(body)
+    if str(found.get("version") or "").isdigit() and records.NAME.fullmatch(name_of(body)):
+        home, number = str(metadata(body).get("namespace") or ""), int(found["version"])
+        yield Stored(home, str(found.get("name")), number, str(found.get("status")), name_of(body), kind)
 
 
 def newest(found: Iterable[Stored]) -> list[Stored]:
@@ -65,21 +75,21 @@ def newest(found: Iterable[Stored]) -> list[Stored]:
 
 def decoded(client: Client, revisions: Iterable[Stored]) -> Iterator[Body]:
     """The records of these revisions without values of Secrets."""
-    kind = client.served().find("", "Secret")
     left = BYTES_MAX
-    for one in revisions if kind is not None else ():
+    for one in revisions:
+        kind = client.served().find("", one.kind)
         assert kind is not None
-        path = path_of(kind, one.namespace, one.secret)
+        path = path_of(kind, one.namespace, one.name)
         try:
             body = client.transport.send(Request("GET", path, denial=denial_of("get", kind, one.namespace))).body
         except Refused as refused:
             if refused.code in (403, 404):
                 continue
             raise
-        if not is_secret(body) or body.get("type") != records.TYPE:
+        if not is_record(body):
             continue
         try:
-            record, used = record_in(body, Place(one.secret, 1), left)
+            record, used = record_in(body, Place(one.name, 1), left)
         except CannotContinue:
             continue
         left -= used

@@ -59,9 +59,10 @@ class Keys(Struct, frozen=True):
 
 
 class Record(Struct, frozen=True):
-    """Question: what does Helm's record of a revision hold? The answer is the record, `{}` if it cannot be decoded."""
+    """Question: what does Helm's record of a revision hold? The answer is the revision, or `FORBIDDEN`."""
 
-    secret: Ref
+    object: Ref
+    """A Secret or a ConfigMap."""
 
 
 class Probe(Struct, frozen=True):
@@ -171,6 +172,11 @@ class Seen:
         """Whether the user may read this, so that what is not seen does not exist."""
         wanted = Read(kind, group, namespace, name)
         return not any(read.includes(wanted) or wanted.includes(read) for read in self.forbidden)
+
+    def was_read(self, kind: str, namespace: str, group: str = "") -> bool:
+        """Whether all objects of a kind were read, or may not be."""
+        wanted = Read(kind, group, namespace)
+        return any(read.includes(wanted) for read in (*self._covered, *self.forbidden))
 
     def answer(self, question: Question) -> Any:
         """The answer, or None if it is not known yet."""

@@ -14,6 +14,7 @@ from seatrial.kinds.scripts.commands import ANY_RIGHT
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.live import backends, keeping, releases, secrets
 from seatrial.live.client import Client
+from seatrial.live.placing import NODES, has_pods
 from seatrial.live.transport import Refused
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, Ref, dig, listed, metadata, name_of, ref_of
@@ -25,6 +26,8 @@ WHOLE = (
     ("", "Namespace"),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
     ("apiregistration.k8s.io", "APIService"),
     ("storage.k8s.io", "StorageClass"),
     ("scheduling.k8s.io", "PriorityClass"),
@@ -58,6 +61,8 @@ def take(
     taking.list_settings()
     taking.find_backends()
     if planned is None:
+        taking.list_nodes()
+        taking.list_volumes()
         taking.read_releases(releases.stored(client))
         return taking.snapshot()
     # What a chart renders depends on what is served; what it names depends on what it renders.
@@ -67,6 +72,10 @@ def take(
     if (so_far := taking.snapshot()).releases:
         named = list(planned(so_far))
     taking.look_for(named)
+    if has_pods(named):
+        taking.list_nodes()
+    if _claims(named):
+        taking.list_volumes()
     return taking.snapshot()
 
 
@@ -116,6 +125,21 @@ class _Taking:
                 self._whole.append(_called(group, name))
             elif kind.namespaced:
                 self._keep_all(kind, self._client.namespace)
+
+    def list_nodes(self) -> None:
+        """Nodes by labels and taints: what decides where pods go."""
+        self._progress("list nodes")
+        kind = self._served.find("", NODES)
+        if kind is not None and self._keep_all(kind):
+            self._whole.append(NODES)
+
+    def list_volumes(self) -> None:
+        """PersistentVolumes that a claim may still be bound to. Those of claims that were found are looked up."""
+        self._progress("list persistentvolumes")
+        kind = self._served.find("", "PersistentVolume")
+        for body in _readable(self._client.list(kind)) if kind else ():
+            if dig(body, "status", "phase") in (None, "Pending", "Available"):
+                self._keep(body)
 
     def list_settings(self) -> None:
         """How Argo CD is set up, and the objects of Flux."""
@@ -250,6 +274,15 @@ def _is_gone(refused: Refused) -> bool:
     return refused.code == 404
 
 
+def _claims(named: list[Release]) -> bool:
+    """Whether releases ask for volumes."""
+    return any(
+        one.ref.kind == "PersistentVolumeClaim" or listed(one.body, "spec", "volumeClaimTemplates")
+        for release in named
+        for one in release.resources
+    )
+
+
 def _needed(resource: Resource) -> Iterator[Ref]:
     return (need.object for need in needs_of(resource) if not need.guess)
 
@@ -276,10 +309,6 @@ def _role_of(binding: Body) -> Ref:
 
 def _resource(body: Body) -> Resource:
     return Resource(ref_of(body), body, Origin("the cluster"))
-
-
-def _ref(body: Body) -> Ref:
-    return ref_of(body)
 
 
 def _called(group: str, kind: str) -> str:

@@ -202,6 +202,9 @@ def _service(ref: Ref, number: int, seen: Seen) -> Verdict:
 def _claim(ref: Ref, seen: Seen) -> Verdict:
     """Bound; or unbound because its class waits for a pod and there is none: then a pod that uses it can start."""
     body = seen.get(ref)
+    if body is None or not scheduler.is_bound(body):  # Read together with the claim, not when it has just appeared.
+        seen.all("StorageClass", group="storage.k8s.io")
+        seen.using(ref)
     if body is None:
         return absent(ref, seen)
     if is_terminating(body):

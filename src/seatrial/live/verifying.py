@@ -16,6 +16,7 @@ from seatrial.helm import hooks
 from seatrial.helm.history import Revision
 from seatrial.helm.ownership import RELEASE_NAME
 from seatrial.kinds.core import conditions
+from seatrial.live.built import BUILD_GROUP, build_fault
 from seatrial.live.delivered import DEPLOYED, newest_record, records_of
 from seatrial.live.seen import IsServed, Record, Seen
 from seatrial.live.usable import absent, object_usable, secret_usable
@@ -29,8 +30,6 @@ PRECIOUS = (
     *("CustomResourceDefinition", "ServiceAccount", "Secret"),
 )
 """Kinds whose loss takes more with it than the object: content, data, tokens."""
-BUILD_GROUP = "build.openshift.io"
-BUILD_LABEL = "buildconfig"
 
 
 class View(Struct, frozen=True):
@@ -39,8 +38,10 @@ class View(Struct, frozen=True):
     releases: tuple[Release, ...]
     graph: Graph
     seen: Seen
-    before: Mapping[Ref, str] = {}
-    """The uids that objects had before the deployment."""
+    before: Mapping[Ref, str] | None = None
+    """The uids that objects had before the deployment, if that is known."""
+    uninstalled: bool = False
+    """Whether the releases were removed."""
 
     def regular(self) -> Iterator[Resource]:
         """Objects that must be there. Of hooks, those that Helm does not delete once they have succeeded."""
@@ -80,18 +81,19 @@ def verify(view: View) -> list[Checked]:
         if (why := _skipped(name, view))
         else Checked(name, about, tuple(dict.fromkeys(check(view))))
         for name, (about, check) in CHECKS.items()
+        if (name == "left") is view.uninstalled
     ]
 
 
 def _skipped(name: str, view: View) -> str:
     if name == "uids" and not view.before:
-        return "no objects of before were given (--before)"
+        return "no object of the input was there before" if view.before == {} else "--before was not given"
     if name in ("record", "orphans") and not any(release.chart for release in view.releases):
         return "the input is no chart"
     kinds = {resource.ref.kind for resource in view.regular()}
     if name == "builds" and "BuildConfig" not in kinds:
         return "the input has no BuildConfig"
-    if name == "cleanup" and "Job" not in kinds:
+    if name in ("cleanup", "logs") and "Job" not in kinds:
         return "the input has no Job"
     return "" if name != "secrets" or view.graph.made else "no operator creates anything from the input"
 
@@ -178,7 +180,7 @@ def _order(view: View) -> Iterator[Problem]:
 def _uids(view: View) -> Iterator[Problem]:
     """Objects that were there before are the same objects now."""
     for resource in view.regular():
-        before, body = view.before.get(resource.ref), view.seen.get(resource.ref)
+        before, body = (view.before or {}).get(resource.ref), view.seen.get(resource.ref)
         if not before or body is None or uid_of(body) == before:
             continue
         expected = hooks.is_hook(resource.body) and resource.ref.kind not in PRECIOUS
@@ -222,20 +224,44 @@ def _cleanup(view: View) -> Iterator[Problem]:
             yield Problem(says, resource.ref, is_note=True)
 
 
+def _logs(view: View) -> Iterator[Problem]:
+    """A Job that failed still has a pod, whose log tells why."""
+    for resource in view.regular():
+        body = view.seen.get(resource.ref) if (resource.ref.group, resource.ref.kind) == ("batch", "Job") else None
+        if body is None or not conditions.is_true(body, "Failed") or view.seen.owned(body, "Pod"):
+            continue
+        kept = dig(body, "spec", "template", "spec", "restartPolicy") == "Never"
+        why = "" if kept else "; with restartPolicy OnFailure the Job controller deletes them, with Never it keeps them"
+        yield Problem(f"{resource.ref} failed, and its pods are gone with their logs{why}", resource.ref)
+
+
 def _builds(view: View) -> Iterator[Problem]:
-    """The newest build of every BuildConfig is complete. That a tag exists does not say of which build it is."""
+    """The newest build of every BuildConfig is complete, and its tag has the image of that build."""
     for resource in view.regular():
         ref = resource.ref
         if (ref.group, ref.kind) != (BUILD_GROUP, "BuildConfig") or view.seen.get(ref) is None:
             continue
-        builds = view.seen.select("Build", ref.namespace, {BUILD_LABEL: ref.name}, BUILD_GROUP)
-        if not builds:
-            yield Problem(f"{ref} has no build yet", ref)
-            continue
-        newest = max(builds, key=lambda build: str(metadata(build).get("creationTimestamp") or ""))
-        phase = str(dig(newest, "status", "phase") or "New")
-        if phase != "Complete":
-            yield Problem(f"{ref}: its newest build {metadata(newest).get('name')} is {phase}", ref)
+        if says := build_fault(ref, view.seen):
+            yield Problem(says, ref)
+
+
+def _left(view: View) -> Iterator[Problem]:
+    """Objects of a release that was removed. Helm leaves hooks, CRDs and what it is told to keep."""
+    for release in view.releases:
+        if release.chart and (newest := newest_record(release.namespace, release.name, view.seen)):
+            ref, number, status = newest
+            note = status == "uninstalled"
+            yield Problem(f"Helm has a record of revision {number}, with status {status}", ref, is_note=note)
+        crds = {resource.ref for resource in release.crds}
+        for resource in (*release.resources, *release.crds):
+            body = view.seen.get(resource.ref)
+            if body is None:
+                continue
+            kept = annotations_of(body).get(hooks.RESOURCE_POLICY) == "keep" or resource.ref in crds
+            hook = "a hook, which Helm does not delete" if hooks.is_hook(resource.body) and release.chart else ""
+            why = hook or ("its resource-policy is keep" if resource.ref not in crds else "Helm never deletes crds/")
+            says = f"{resource.ref} is left" + (f": {why}" if hook or kept else "")
+            yield Problem(says, resource.ref, is_note=kept and not hook)
 
 
 def _created(body: Body) -> datetime:
@@ -269,7 +295,9 @@ CHECKS: dict[str, tuple[str, Check]] = {
     "uids": ("objects that were there before were not replaced", _uids),
     "orphans": ("nothing of earlier revisions is left", _orphans),
     "cleanup": ("finished Jobs are removed", _cleanup),
-    "builds": ("the newest build of every BuildConfig is complete", _builds),
+    "logs": ("failed Jobs still have their logs", _logs),
+    "builds": ("the newest build of every BuildConfig is complete, and its tag is of it", _builds),
+    "left": ("nothing of the removed release is left", _left),
 }
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from seatrial.kinds.tables.catalogue import ServedKind
-from seatrial.kinds.workloads.pods import is_ready
-from seatrial.live import words
+from seatrial.kinds.workloads.images import IMAGES
+from seatrial.live.built import image_usable, tag_usable
 from seatrial.live.delivered import (
     HELM_GROUP,
     KUSTOMIZE_GROUP,
@@ -19,11 +19,11 @@ from seatrial.live.delivered import (
 from seatrial.live.seen import IsServed, Seen
 from seatrial.live.usable import CRD, Verdict, crd_usable, lacks, object_usable, secret_usable, webhook_usable
 from seatrial.model.errors import CannotContinue
-from seatrial.model.resource import Body, Ref, dig, group_of, listed, ref_of, version_of
+from seatrial.model.resource import Body, Ref, group_of, version_of
 
 ARGOCD_NAMESPACE = "argocd"
 FLUX_NAMESPACE = "flux-system"
-NAMED = ("webhook", "crd", "secret", "image", "pvc", "release", "app", "kustomization", "helmrelease")
+NAMED = ("webhook", "crd", "secret", "image", "imagestreamtag", "pvc", "release", "app", "kustomization", "helmrelease")
 
 Look = Callable[[Seen], Verdict]
 FindKind = Callable[[str], ServedKind | None]
@@ -64,7 +64,9 @@ def _look(text: str, kind: str, name: str, namespace: str, given: str, find_kind
             keys = tuple(filter(None, extra.split(",")))
             return lambda seen: secret_usable(Ref("Secret", namespace, base), seen, keys)
         case "image":
-            return lambda seen: image_running(name, namespace, seen)
+            return lambda seen: image_usable(name, namespace, seen)
+        case "imagestreamtag" | "istag":
+            return lambda seen: tag_usable(Ref("ImageStreamTag", namespace, name, IMAGES), seen)
         case "release":
             return lambda seen: release_usable(namespace, name, seen)
         case "app" | "application" | "applications":
@@ -90,37 +92,3 @@ def _in_version(ref: Ref, body: Body) -> Look:
         return object_usable(ref, seen)
 
     return look
-
-
-def image_running(image: str, namespace: str, seen: Seen) -> Verdict:
-    """A ready pod of the namespace runs this image: by name and tag, or by digest."""
-    pods = [pod for pod in seen.all("Pod", namespace) if _runs(pod, image)]
-    if not pods:
-        return lacks(f"no pod in namespace {namespace} runs image {image}")
-    if any(is_ready(pod) for pod in pods):
-        return Verdict()
-    return lacks(f"no ready pod runs image {image}: {words.state(pods[0])}", ref_of(pods[0]))
-
-
-def _runs(pod: Body, image: str) -> bool:
-    _, at, digest = image.partition("@")
-    wanted = full_name(image)
-    for container in listed(pod, "spec", "containers"):
-        if full_name(str(container.get("image") or "")) == wanted:
-            return True
-    found = (str(dig(status, "imageID") or "") for status in listed(pod, "status", "containerStatuses"))
-    return bool(at) and any(one.endswith(f"@{digest}") for one in found)
-
-
-def full_name(image: str) -> str:
-    """With the registry and the tag that the container runtime adds: `nginx` is `docker.io/library/nginx:latest`."""
-    name, at, digest = image.partition("@")
-    first, slash, _ = name.partition("/")
-    if not slash:
-        name = f"docker.io/library/{name}"
-    elif "." not in first and ":" not in first and first != "localhost":
-        name = f"docker.io/{name}"
-    if at:
-        folder, slash, last = name.rpartition("/")
-        return f"{folder}{slash}{last.partition(':')[0]}@{digest}"
-    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"

@@ -43,6 +43,7 @@ from seatrial.plan.prerequisites.found import (
     STORAGE_CLASSES,
     declared_snapshot,
     named,
+    not_evaluated,
     other_kinds,
     split_found,
     with_snapshot,
@@ -309,7 +310,7 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         setting = replace(setting, api_versions=(*setting.api_versions, *unknown))
     skipped = (_skipped(step.release) for step in steps if step.release and step.release.skipped)
     notes = tuple(
-        dict.fromkeys((*(note for step in steps for note in step.notes), *skipped, *_not_needed(setting, needs)))
+        dict.fromkeys((*(note for step in steps for note in step.notes), *skipped, *_remarks(setting, needs)))
     )
     unseen = tuple(dict.fromkeys(words for step in steps for words in step.not_rehearsed))
     if not any(release.resources or release.crds or _touches_others(release) for release in given):
@@ -355,8 +356,9 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
     )
 
 
-def _not_needed(setting: Setting, needs: Prerequisites) -> Iterator[str]:
-    """Notes on objects that are said to be absent and that no release needs from outside."""
+def _remarks(setting: Setting, needs: Prerequisites) -> Iterator[str]:
+    """Notes on objects that are said to be absent and that no release needs from outside, and on policies."""
+    yield from not_evaluated(setting.snapshot)
     unused = set(setting.absent) - {one.object for one in needs.absent}
     yield from (f"absent {name} has no effect: it is not a prerequisite of this release" for name in sorted(unused))
 

@@ -49,10 +49,12 @@ def assume(cluster: Cluster, objects: Iterable[Body], created: frozenset[str] = 
 def restore(cluster: Cluster, found: Iterable[Body], before: Release | None) -> None:
     """Put objects of a real cluster into this one, exactly as they were found there.
 
-    What judges other objects comes last: on the real cluster, those were admitted long ago.
+    What judges other objects comes last: on the real cluster, those were admitted long ago. The nodes stay those of a
+    rehearsal: where pods go is not modelled, and a DaemonSet on thousands of nodes would show nothing more.
     """
     own = {resource.ref for resource in before.resources} if before else set()
-    for _, group in groupby(sorted(found, key=_turn), key=_turn):
+    put = (body for body in found if body["kind"] != "Node")
+    for _, group in groupby(sorted(put, key=_turn), key=_turn):
         for body in group:
             _put(cluster, body, own)
         cluster.settle()

@@ -13,13 +13,15 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.masking import is_secret
 from seatrial.model.options import CheckOptions
 from seatrial.model.release import Release
-from seatrial.model.resource import Body, Ref, ref_of
+from seatrial.model.resource import Body, Ref, dig, name_of, ref_of
 from seatrial.model.snapshot import Snapshot
 from seatrial.model.trial import Assumptions
 from seatrial.sources.opened import Opened
 from seatrial.sources.snapshots import is_snapshot, read_snapshot
 
 STORAGE_CLASSES = "StorageClass.storage.k8s.io"
+POLICY = "ValidatingAdmissionPolicy"
+POLICIES_MAX = 3
 
 
 def with_snapshot(options: CheckOptions) -> CheckOptions:
@@ -84,6 +86,18 @@ def _filled(data: Body, rendered: Body) -> Body:
     encoded = {key: b64encode(str(value).encode()).decode() for key, value in plain.items()} if plain else {}
     values = {**(rendered.get("data") or {}), **encoded}
     return {key: value or values.get(key, value) for key, value in data.items()}
+
+
+def not_evaluated(snapshot: Snapshot | None) -> Iterator[str]:
+    """A note on admission policies, which may refuse objects and are not evaluated here."""
+    objects = snapshot.objects if snapshot else ()
+    bound = {str(dig(body, "spec", "policyName")) for body in objects if body["kind"] == f"{POLICY}Binding"}
+    names = sorted(name_of(body) for body in objects if body["kind"] == POLICY and name_of(body) in bound)
+    if names:
+        shown = ", ".join(names[:POLICIES_MAX]) + (
+            f" and {len(names) - POLICIES_MAX} more" if names[POLICIES_MAX:] else ""
+        )
+        yield f"{POLICY} {shown}: not evaluated; `seatrial preflight` tries every object on the cluster by a dry run"
 
 
 def named(snapshot: Snapshot) -> str:
