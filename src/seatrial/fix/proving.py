@@ -107,9 +107,11 @@ class _Trying:
         return self._now.result
 
     def with_fix(self, finding: Finding) -> Finding:
+        if finding.after:
+            return finding  # It is tried when what stands before it is fixed.
         self._seen.add(finding.fingerprint)
         fixable = finding.rule in fixers() or plan_for(finding) is not None
-        if not fixable or finding.after or not self._is_wanted(finding):
+        if not fixable or not self._is_wanted(finding):
             return finding
         if self._fixing.least and not reaches(finding, self._fixing.least):
             return finding
@@ -123,9 +125,12 @@ class _Trying:
 
     def go_on(self) -> None:
         """Try fixes of what only shows with those that are accepted, until nothing new shows."""
-        while self._left and (new := [one for one in self.result.findings if one.fingerprint not in self._seen]):
+        while self._left and (new := [one for one in self.result.findings if self._is_new(one)]):
             for finding in new:
                 self.with_fix(finding)
+
+    def _is_new(self, finding: Finding) -> bool:
+        return not finding.after and finding.fingerprint not in self._seen
 
     def _is_wanted(self, finding: Finding) -> bool:
         wanted = self._fixing.wanted
