@@ -22,7 +22,8 @@ ORPHAN = "--cascade=orphan"
 NOTHING = "nothing is down meanwhile"
 CLAIM = "PersistentVolumeClaim"
 MOVE = (
-    "If another PVC replaces it: scale what uses that to 0, copy the data with a pod that mounts both, and scale back."
+    "If another PVC replaces it: scale what uses that to 0, copy the data with a pod that mounts both, and scale back "
+    "(not rehearsed)."
 )
 MOVED = "what uses another PVC now starts with an empty volume, and is down while the data is copied"
 MEANWHILE = {
