@@ -25,11 +25,12 @@ _CUT = " ..."
 
 
 def fitted(finding: Finding) -> Finding:
-    """A finding whose headline fits. What does not fit even with short names is the first detail."""
+    """A finding whose headline fits. What does not fit even with short names is cut, and whole in the first detail."""
     headline = fit(finding.message)
     if len(headline) <= HEADLINE_MAX:
         return replace(finding, message=headline)
-    return replace(finding, message=_cut_at_end(headline), details=(f"{headline}.", *finding.details))
+    begins = _cut_at_end(_with_names_up_to(NAME_LIMITS[0], _with_short_kinds(finding.message)))
+    return replace(finding, message=begins, details=(f"{finding.message}.", *finding.details))
 
 
 def fit(headline: str) -> str:

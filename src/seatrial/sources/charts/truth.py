@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -47,9 +48,18 @@ def truth(condition: str, known: Known) -> bool | None:
 def alternatives(condition: str, known: Known) -> tuple[str, ...]:
     """The keys of a value that are tried one after the other; none if they are not alternatives."""
     chain = known.variables.get(condition.strip(), condition)
-    if {"default", "coalesce"}.isdisjoint(re.sub(r"[()]", " ", chain).split()):
+    if not _is_chain(chain):
         return ()
     return tuple(dict.fromkeys(path[1:] for path in _VALUE.findall(re.sub(r"[()]", "", chain))))
+
+
+def _is_chain(pipeline: str) -> bool:
+    """Whether the whole pipeline is a value with fallbacks. Below `and` or `not`, a fallback is only a part."""
+    words = _words(pipeline)
+    if len(words) == 1 and words[0].startswith("("):
+        return _is_chain(words[0][1:-1])
+    piped = [after for bar, after in pairwise(words) if bar == "|"]
+    return bool(words) and (words[0] in ("default", "coalesce") or "default" in piped)
 
 
 def is_switch(condition: str, known: Known) -> bool:
