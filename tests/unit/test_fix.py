@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from rehearsed import FINDING, RESULT
 
 from seatrial.fix.diff import diff_of
+from seatrial.fix.helpers import HelperLine, helper_line, with_line_below
 from seatrial.fix.lines import annotated, with_value
 from seatrial.fix.proposal import ByHand, Edits
 from seatrial.fix.proving import Checked, Texts, mended
@@ -187,6 +188,18 @@ def test_a_condition_inside_of_a_named_template_is_respected(folder: Path) -> No
     inside = HOOK.replace("  annotations:\n", "  {{- if true }}\n  annotations:\n") + "  {{- end }}\n"
     change = annotated(resource_of('{{ define "x" }}' + inside + '{{ end }}{{ include "x" . }}'), {"a": "b"})
     assert isinstance(change, ByHand) and "under a condition" in change.why
+
+
+def test_a_line_is_found_in_the_named_template_that_reaches_an_object_as_data(folder: Path) -> None:
+    helper = '{{- define "x" -}}\n{{- if true }}\nhelm.sh/hook: pre-install,pre-upgrade\n{{- end }}\n{{- end }}\n'
+    write(folder, {"v2/templates/_x.tpl": helper, "v2/templates/_y.tpl": helper.replace('"x"', '"y"')})
+    through = '  {{- with include "x" . | fromYaml }}\n  annotations:\n    {{- toYaml . | nindent 4 }}\n  {{- end }}\n'
+    line = helper_line(resource_of(HEAD + through), "helm.sh/hook")
+    assert isinstance(line, HelperLine) and (line.name, line.number) == ("x", 3)
+    after = text_after(with_line_below(line, "helm.sh/resource-policy: keep"))
+    assert "pre-upgrade\nhelm.sh/resource-policy: keep\n{{- end }}" in after
+    both = through.replace("fromYaml", 'fromYaml | merge (include "y" . | fromYaml)')
+    assert isinstance(helper_line(resource_of(HEAD + both), "helm.sh/hook"), ByHand)
 
 
 def test_files_are_added_and_removed(folder: Path) -> None:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.fix.helpers import HelperLine, also_written, helper_line, with_line_below
 from seatrial.fix.lines import annotated
-from seatrial.fix.proposal import Fixer, Problem, Proposal
+from seatrial.fix.proposal import ByHand, Fixer, Problem, Proposal
 from seatrial.helm import hooks
 from seatrial.model.resource import annotations_of
+from seatrial.phrases.outcome import first_named
 
 KEEP = {hooks.RESOURCE_POLICY: "keep"}
 BESIDE = (hooks.DELETE_POLICY, hooks.WEIGHT, hooks.HOOK)
@@ -21,7 +23,14 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     resource = problem.newest(ref)
     if resource is None or not hooks.is_hook(resource.body) or hooks.RESOURCE_POLICY in annotations_of(resource.body):
         return
-    yield Proposal(f"add {hooks.RESOURCE_POLICY}: keep to {ref}", annotated(resource, KEEP, after=BESIDE))
+    title, change = f"add {hooks.RESOURCE_POLICY}: keep to {ref}", annotated(resource, KEEP, after=BESIDE)
+    line = helper_line(resource, hooks.HOOK) if isinstance(change, ByHand) else None
+    if not isinstance(line, HelperLine):
+        yield Proposal(title, change)
+        return
+    others = also_written(problem, line, ref)
+    unsafe = f"{line.name} also writes this of {first_named(others)}" if others else ""
+    yield Proposal(title, with_line_below(line, f"{hooks.RESOURCE_POLICY}: keep"), unsafe)
 
 
 FIXER = Fixer(("release-to-hook-flip",), propose)
