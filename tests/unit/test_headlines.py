@@ -40,7 +40,8 @@ def test_what_does_not_fit_is_the_first_detail() -> None:
 
 
 def test_names_stay_whole_where_cutting_them_would_not_help() -> None:
-    said = f"a pod of Deployment/shop/jobservice waits for {CLAIM}shop/jobservice, which the old pod holds " + "on " * 20
+    waits = "a pod of Deployment/{0}jobs waits for {1}jobs, which the old pod holds"
+    said = waits.format("shop/", f"{CLAIM}shop/") + " on" * 20
     finding = fitted(replace(FINDING, message=said))
-    assert finding.message.startswith("a pod of Deployment/jobservice waits for PVC jobservice, which the old pod holds on")
+    assert finding.message.startswith(waits.format("", "PVC "))
     assert finding.details[0] == f"{said}."
