@@ -318,6 +318,7 @@ def sync_fleet(
             schedule.begin(ref_of(body))
     schedule.quick = (yield Pause()).quick
     error = yield from interleave(schedule)
+    memory.running.clear()  # Of Applications that are gone.
     return replace(ended(schedule.tried), outcome="failed", error=error) if error else ended(schedule.tried)
 
 

@@ -26,7 +26,7 @@ RUNS_ONCE = ("Job", "Pod")
 def ways_out(steps: Sequence[PlannedStep[Any]], index: int, wrote: Ref) -> Iterator[WayOut]:
     """Best first. Each ends with the same command again."""
     died = steps[index]
-    again = _command(died)
+    again = as_typed(died)
     if died.step.action == "uninstall":
         yield WayOut((f"{again} --no-hooks",), (_with_flag(died, "--no-hooks"),))
         return
@@ -34,12 +34,12 @@ def ways_out(steps: Sequence[PlannedStep[Any]], index: int, wrote: Ref) -> Itera
     if back is None:
         return
     pending = 1 + (back.step.revision if back.step.action == "rollback" else 0)
-    forgotten = _deleted(Ref("Secret", died.namespace, record_name(died.name, pending)))
+    forgotten = deleted_by_hand(Ref("Secret", died.namespace, record_name(died.name, pending)))
     ways: list[tuple[PlannedStep[Any], ...]] = [(back,), (forgotten,)]
     if wrote.kind in RUNS_ONCE and not NAME.fullmatch(wrote.name):
-        ways += [(_deleted(wrote), back)]
+        ways += [(deleted_by_hand(wrote), back)]
     for first in ways:
-        yield WayOut((*map(_command, first), again), (*first, died))
+        yield WayOut((*map(as_typed, first), again), (*first, died))
 
 
 def _rollback(steps: Sequence[PlannedStep[Any]], index: int) -> PlannedStep[HelmAct] | None:
@@ -65,7 +65,7 @@ def _with_flag(died: PlannedStep[HelmAct], flag: str) -> PlannedStep[HelmAct]:
     return replace(died, step=replace(died.step, flags=flags), act=replace(died.act, flags=flags))
 
 
-def _deleted(ref: Ref) -> PlannedStep[Apply]:
+def deleted_by_hand(ref: Ref) -> PlannedStep[Apply]:
     version = f"{ref.group}/v1" if ref.group else "v1"
     body = {"apiVersion": version, "kind": ref.kind, "metadata": {"name": ref.name, "namespace": ref.namespace}}
     step = Step("delete", str(ref), flags=("--ignore-not-found",))
@@ -85,7 +85,7 @@ def _is_same(one: PlannedStep[Any], other: PlannedStep[Any]) -> bool:
     return isinstance(one.act, HelmAct) and (one.name, one.namespace) == (other.name, other.namespace)
 
 
-def _command(planned: PlannedStep[Any]) -> str:
+def as_typed(planned: PlannedStep[Any]) -> str:
     """As a user types it. A chart and its values are not repeated."""
     step, namespace = planned.step, f"-n {planned.namespace}"
     if planned.by == BY_HAND:

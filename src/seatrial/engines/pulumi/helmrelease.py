@@ -63,31 +63,39 @@ def uninstall(one: Registration, checkpoint: Checkpoint) -> Steps[Error]:
 
 def _deployed(action: str, one: Registration, checkpoint: Checkpoint, how: str) -> Steps[Error]:
     act = _act(action, one, checkpoint)
+    recorded = False
 
     def on_line(line: Line, answer: Answer) -> Part[None]:
-        """From the moment Helm records a revision Pulumi knows the release, even if it fails later."""
-        if isinstance(line, Command) and (line.verb, line.kind) == ("create", "Secret") and not answer.message:
-            checkpoint.put(one, unready=True)
+        """Once Helm has recorded a revision, the provider returns the release even if it fails later."""
+        nonlocal recorded
+        recorded |= isinstance(line, Command) and (line.verb, line.kind) == ("create", "Secret") and not answer.message
         yield from ()
 
     try:
         yield from carry(ACTS[action](act), on_line)
     except Failed as why:
-        state = checkpoint.get(one.urn)
-        if state is None or state.registration is not one:  # Helm has recorded nothing.
+        if not recorded:
             return Error(str(why), why.failure)
+        checkpoint.put(one, unready=True)
         if action == "install" and act.has("--atomic"):
             checkpoint.drop(one)
             return Error(str(why), why.failure)
         named = f"{act.namespace}/{act.name}"
         words = f'Helm release "{named}" {how}{INVESTIGATE}{UNAVAILABLE}Helm Release {named}: {why}'
         return Error(counted([words]), why.failure)
+    if recorded:
+        checkpoint.put(one, unready=True)
     checkpoint.ready(one.urn)
     return NO_ERROR
 
 
+def name_in_cluster(one: Registration) -> tuple[str, str]:
+    """The name and the namespace of a release."""
+    return str(one.inputs.get("name") or one.name), str(one.inputs.get("namespace") or "default")
+
+
 def _act(action: str, one: Registration, checkpoint: Checkpoint) -> Act:
-    name, namespace = str(one.inputs.get("name") or one.name), str(one.inputs.get("namespace") or "default")
+    name, namespace = name_in_cluster(one)
     chart = " ".join(str(one.inputs.get(key) or "") for key in CHART)
     values = {key: value for key in VALUES if (value := one.inputs.get(key))}
     resources, crds = _resources(one.contents), _resources(one.definitions)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from seatrial.fix.ways.about import Way
 
 WAYS: dict[str, Way] = {
-    "interrupted-release-is-locked": "Let the pipeline stop Helm with SIGTERM and wait until it has ended, and run "
-    "deployments of one release one after another. Put the commands above into the runbook.",
+    "interrupted-release-is-locked": {
+        "": "Let the pipeline stop Helm with SIGTERM and wait until it has ended, and run deployments of one release "
+        "one after another. Put the commands above into the runbook.",
+        "pulumi": "Do not cancel an up while it creates a Release. Put the commands above into the runbook.",
+    },
     "interrupted-step-cannot-be-repeated": {
         "": "Run the commands above. Give hooks before-hook-creation, and hooks of the uninstall objects of their "
         "own, so that every write up to {object} can be repeated.",
