@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from rehearsed import FINDING, RESULT
 
 from seatrial.fix.diff import diff_of
-from seatrial.fix.helpers import HelperLine, helper_line, with_line_below
 from seatrial.fix.lines import annotated, with_value
+from seatrial.fix.named_templates import HelperLine, helper_line, with_line_below
 from seatrial.fix.proposal import ByHand, Edits
 from seatrial.fix.proving import Checked, Texts, mended
 from seatrial.fix.writing import guard, written

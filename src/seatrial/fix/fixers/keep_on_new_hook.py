@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.fix.helpers import HelperLine, also_written, helper_line, with_line_below
 from seatrial.fix.lines import annotated
+from seatrial.fix.named_templates import HelperLine, also_written, helper_line, with_line_below
 from seatrial.fix.proposal import ByHand, Fixer, Problem, Proposal
 from seatrial.helm import hooks
 from seatrial.model.resource import annotations_of
