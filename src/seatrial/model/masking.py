@@ -24,6 +24,9 @@ KEPT = (Ref, Place, EngineId, Origin, FileEdit, Patch)
 MARKS = ("-----BEGIN CERTIFICATE", "-----BEGIN ", "$2a$", "$2b$", "$2y$")
 """What rules recognize a certificate and a salted hash by."""
 FIELDS = ("data", "stringData")
+PEM_SHOWN = "(a certificate or key)"
+PEM = re.compile(r"-----BEGIN [\s\S]*?-----END [A-Z ]+-----|LS0tLS1CRUdJTi[\w+/=]*")
+"""Certificates and keys, as they are and in base64."""
 _WORD = re.compile(r".{0,5}|[a-z]{0,11}", re.S)
 """Words like `admin` and `certificate`: they are masked where they are the value of a key, not in sentences."""
 _PLACEHOLDER = re.compile(r"\bvalue \d+, \d+ characters$")
@@ -94,8 +97,8 @@ def _has_values(body: Body) -> bool:
 
 
 def hidden(value: str) -> str:
-    """What is shown in place of a value."""
-    return f"({len(value)} characters)"
+    """What is shown in place of a value. A certificate that is generated has another length in every run."""
+    return PEM_SHOWN if PEM.match(value.strip("\"' ")) else f"({len(value)} characters)"
 
 
 def is_secret(body: Any) -> bool:

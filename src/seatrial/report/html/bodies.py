@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from seatrial.model.masking import FIELDS, Mask, hidden, is_secret
+from seatrial.model.masking import FIELDS, PEM, PEM_SHOWN, Mask, hidden, is_secret
 from seatrial.model.release import RECORD_TYPE
 from seatrial.model.resource import Body
 from seatrial.model.timeline import Event, Rehearsal
@@ -52,7 +52,7 @@ class Bodies:
         key = msgspec.json.encode(own)
         if key not in self._texts:
             text = yaml.dump(_hidden(own), Dumper=_DUMPER, sort_keys=False, width=110, allow_unicode=True)
-            text = "\n".join(map(self._mask.line, text.splitlines()))
+            text = "\n".join(map(self._mask.line, PEM.sub(PEM_SHOWN, text).splitlines()))
             self._texts[key] = text if len(text) <= BODY_MAX else f"{text[:BODY_MAX]}\n... and more"
         return self._texts[key]
 
