@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from seatrial.cli import main
 from seatrial.helm.binary import Process, find
 from seatrial.model.errors import CannotContinue
 from seatrial.sandbox import client
+from seatrial.sandbox.watchdog import MEMORY_MB_MAX
 
 KUBECONFIG = "apiVersion: v1\nkind: Config\n"
 
@@ -193,3 +195,24 @@ def _has_ended(pid: int) -> bool:
             return True
         time.sleep(0.01)
     return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of another process")
+def test_its_memory_is_limited(tmp_path: Path) -> None:
+    waits = 'while [ "$(ulimit -d)" = unlimited ]; do sleep 0.05; done'
+    path = program(tmp_path, commands=f'{waits}; echo "Error: $(ulimit -d)" >&2; exit 1')
+    process = Process(find(path), [], KUBECONFIG)
+    assert process.wait(30)
+    process.close()
+    assert process.error == str(MEMORY_MB_MAX << 10)
+
+
+def test_a_template_that_needs_too_much_memory_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only the deployment renders it, because of `lookup`, say."""
+    path = program(tmp_path, commands="echo 'fatal error: runtime: out of memory\ngoroutine 1' >&2; exit 2")
+    write(tmp_path / "chart", {"Chart.yaml": CHART, "templates/cm.yaml": config_map("cm")})
+    assert main(["check", str(tmp_path / "chart"), "--helm-binary", path]) == 2
+    words = "helm install of demo: render the chart: needs more than 1024 MB of memory (--memory-limit)"
+    assert capsys.readouterr() == ("", f"seatrial: {words}\n")

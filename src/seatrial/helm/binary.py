@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -93,9 +93,7 @@ def output(binary: Binary, arguments: Iterable[str], *, chart: bytes, values: Bo
         complaint = Path(folder, STDERR).read_text(errors="replace")
         if process.returncode == 0:
             return Path(folder, STDOUT).read_text(errors="replace")
-    if any(words in complaint for words in NO_MEMORY):
-        raise HelmError(f"needs more than {limits().memory_mb} MB of memory (--memory-limit)")
-    raise HelmError(_error(complaint) or f"helm ended with exit code {process.returncode}")
+    raise HelmError(lacks_memory(complaint) or _error(complaint) or f"helm ended with exit code {process.returncode}")
 
 
 def _ended(process: subprocess.Popen[bytes]) -> None:
@@ -134,6 +132,7 @@ class Process:
                     stderr=output,
                     start_new_session=True,  # own process group: child processes are killed with it
                 )
+            _limit_memory(self._process.pid)
             self._cleanup = cleanup.pop_all()
         self._stderr = ""
 
@@ -192,6 +191,22 @@ def _error(stderr: str) -> str:
     if not error:
         return next((line.strip() for line in stderr.splitlines() if line.strip()), "")
     return words.replace(HINT, "").strip()
+
+
+def lacks_memory(error: str) -> str:
+    """What to say if helm ended because of its memory; empty if it did not."""
+    known = any(words in error for words in NO_MEMORY)
+    return f"needs more than {limits().memory_mb} MB of memory (--memory-limit)" if known else ""
+
+
+def _limit_memory(process: int) -> None:
+    """A template may be a bomb. Without the sandbox, only Linux limits the memory of another process."""
+    if sys.platform == "linux":
+        import resource
+
+        most = limits().memory_mb << 20
+        with suppress(ProcessLookupError):  # It has ended already.
+            resource.prlimit(process, resource.RLIMIT_DATA, (most, most))
 
 
 def is_flag_error(error: str) -> bool:

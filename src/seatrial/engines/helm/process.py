@@ -18,7 +18,7 @@ from seatrial.engines.helm.sdk import (
     patience_seconds,
 )
 from seatrial.engines.helm.waiting import waited_for
-from seatrial.helm.binary import CHART, FLAG, NAME, VALUES, Process, find, is_flag_error
+from seatrial.helm.binary import CHART, FLAG, NAME, VALUES, Process, find, is_flag_error, lacks_memory
 from seatrial.helm.versions import full_version
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
@@ -86,6 +86,8 @@ def run(act: HelmAct, api: Api, binary: Binary) -> Ended:
         return Ended("hung", words, process.warnings, stuck)
     if process.failed and is_flag_error(process.error):
         raise CannotContinue(f"step {act.action}: helm {binary.version} says: {process.error.splitlines()[0]}")
+    if process.failed and (words := lacks_memory(process.error)):
+        raise CannotContinue(f"helm {act.action} of {act.release}: render the chart: {words}")
     if process.failed:
         return Ended("failed", process.error, process.warnings, stuck)
     return Ended("ok", warnings=process.warnings)
