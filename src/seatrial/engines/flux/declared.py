@@ -82,6 +82,7 @@ def declared_release(charted: Charted) -> HelmRelease:
         release_name=rendered.name,
         target_namespace=rendered.namespace,
         chart=chart.as_deployed(charted.values).load,
+        archive=chart.archive,
         chart_name=f"{chart.name}@{chart.version}",
         values=charted.values,
         targets=tuple(Target(resource.ref, at_home(resource)) for resource in plain),

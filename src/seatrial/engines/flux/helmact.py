@@ -57,7 +57,8 @@ def act(release: HelmRelease, action: str, policy: Policy, memory: Memory) -> Pa
     before = yield from revision_of(release)
     # Where hooks come after the waiting, Helm waits itself. Else Flux is heard waiting, and others go on meanwhile.
     own = ("--wait", *(("--wait-for-jobs",) if policy.waits_for_jobs else ())) if _helm_waits(release, policy) else ()
-    answer = yield HelmAct(action, *whose(release), release.chart, release.values, (*_flags(policy), *own))
+    flags = (*_flags(policy), *own)
+    answer = yield HelmAct(action, *whose(release), release.chart, release.values, flags, archive=release.archive)
     revision = yield from revision_of(release)
     if answer.message:
         said = yield from said_of(answer, release, action, memory)

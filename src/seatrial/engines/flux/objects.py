@@ -106,6 +106,8 @@ class HelmRelease(Struct, frozen=True):
     release_name: str = ""
     target_namespace: str = ""
     chart: Callable[[], Any] | None = None
+    archive: bytes = b""
+    """The chart as a helm binary takes it."""
     chart_name: str = ""
     """`web@1.0.0`"""
     values: Body = {}
