@@ -9,6 +9,8 @@ from typing import Any
 from seatrial.model.refusal import UNKNOWN_FIELD, Denial, FailedCall, FieldCause, Refusal, RefusedBy
 from seatrial.model.resource import Body, Ref
 
+UNKNOWN_RESOURCE = "the server could not find the requested resource"
+
 
 class Refused(Exception):
     """A request that the API server refuses with a Status. The keyword arguments hold what the Status does not."""
@@ -220,7 +222,7 @@ def gone(message: str) -> Refused:
 
 def unknown_resource() -> Refused:
     """The error for a path at which no kind is served."""
-    return Refused(404, "NotFound", "the server could not find the requested resource")
+    return Refused(404, "NotFound", UNKNOWN_RESOURCE)
 
 
 def unavailable() -> Refused:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.death import Killed
+from seatrial.cluster.refusal import UNKNOWN_RESOURCE
 from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.engines import Stuck
 from seatrial.engines.act import HelmAct
@@ -28,7 +29,6 @@ REQUESTS: dict[str, tuple[Verb, PatchType | None]] = {
 TOO_MANY_REQUESTS = 429
 QUICK = ("eager", "ordinary")
 """Schedules under which everything is done when a client has waited or slept for seconds."""
-UNKNOWN_RESOURCE = "the server could not find the requested resource"
 UNAVAILABLE = "the server is currently unable to handle the request"
 
 

@@ -16,7 +16,7 @@ from seatrial.cluster.refusal import Refused, internal
 from seatrial.cluster.request import Request
 from seatrial.cluster.server import routes
 from seatrial.cluster.server.options import Query
-from seatrial.cluster.server.responses import HttpRequest, HttpResponse, reply_to
+from seatrial.cluster.server.responses import HttpRequest, HttpResponse, refusal, reply_to
 from seatrial.cluster.tables.partial import as_partial, wants_partial
 from seatrial.cluster.verbs import rbac
 from seatrial.cluster.watch import Watch
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from seatrial.cluster.server.http import ApiServer
 
 HEADERS_MAX = 64 * 1024
-REASONS = {200: b"OK", 201: b"Created"}
+REASONS = {200: b"OK", 201: b"Created", 404: b"Not Found"}
 TOO_MANY_REQUESTS = 429
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
@@ -172,7 +172,7 @@ class Connection(asyncio.Protocol):
             if self.server.transcript is not None:
                 self.server.transcript.answered(request, reply, objects_of(self.server.cluster, url) if polls else ())
         except Refused as refused:
-            reply = HttpResponse(refused.code, msgspec.json.encode(refused.status()))
+            reply = refusal(refused.code, refused.status())
         self._send(reply, keep=keep, head=method == "HEAD")
         self.server.mark_activity(reads=method == "GET")
 

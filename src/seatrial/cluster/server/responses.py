@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.discovery.served import AGGREGATED
-from seatrial.cluster.refusal import Refused, method_not_allowed, unknown_resource
+from seatrial.cluster.refusal import UNKNOWN_RESOURCE, Refused, method_not_allowed, unknown_resource
 from seatrial.cluster.request import Request
 from seatrial.cluster.server import routes
 from seatrial.cluster.server.options import Query
@@ -47,7 +47,14 @@ def reply_to(cluster: Cluster, request: HttpRequest) -> HttpResponse:
     try:
         return _response(cluster, request)
     except Refused as refused:
-        return HttpResponse(refused.code, msgspec.json.encode(refused.status()))
+        return refusal(refused.code, refused.status())
+
+
+def refusal(code: int, status: Body) -> HttpResponse:
+    """A Status; for a path at which nothing is served the text of Go's HTTP server, and clients add their own words."""
+    if status.get("message") == UNKNOWN_RESOURCE:
+        return HttpResponse(code, b"404 page not found\n", "text/plain; charset=utf-8")
+    return HttpResponse(code, msgspec.json.encode(status))
 
 
 def _response(cluster: Cluster, request: HttpRequest) -> HttpResponse:
@@ -63,6 +70,8 @@ def _response(cluster: Cluster, request: HttpRequest) -> HttpResponse:
     if not api_request.field_manager and api_request.patch_type != "apply":
         api_request = msgspec.structs.replace(api_request, field_manager=request.agent)
     reply = cluster.request(api_request)
+    if reply.code == 404:
+        return refusal(reply.code, reply.body)
     if reply.code == 200 and api_request.verb in ("get", "list") and not api_request.subresource:
         if table.wants_table(request.accept):
             return HttpResponse(200, msgspec.json.encode(_table(cluster, api_request, reply.body, query)), table.TABLE)
