@@ -196,7 +196,8 @@ def test_templates_see_the_requested_release_and_capabilities() -> None:
 COMPLAINTS = {
     "a: {{ .Values.a.b.c }}\n": (
         'v2/templates/bad.yaml:1:13: executing "demo/templates/bad.yaml" at <.Values.a.b.c>: '
-        "nil pointer evaluating interface {}.b"
+        "nil pointer evaluating interface {}.b; a map is missing: set it, or write ((.Values.a).b).c, which is empty "
+        "then"
     ),
     'x: 1\na: {{ fail "no way\\nat all" }}\n': (
         "v2/templates/bad.yaml:2:6: execution error at (demo/templates/bad.yaml:2:6): no way at all"
@@ -208,7 +209,8 @@ COMPLAINTS = {
     'a: {{ tpl "{{ .Values.x.y }}" . }}\n': (
         'v2/templates/bad.yaml:1:6: template: demo/templates/bad.yaml:1:6: executing "demo/templates/bad.yaml" at '
         '<tpl "{{ .Values.x.y }}" .>: error calling tpl: error during tpl function execution for "{{ .Values.x.y }}": '
-        'template: gotpl:1:10: executing "gotpl" at <.Values.x.y>: nil pointer evaluating interface {}.y'
+        'template: gotpl:1:10: executing "gotpl" at <.Values.x.y>: nil pointer evaluating interface {}.y; '
+        "a map is missing: set it, or write (.Values.x).y, which is empty then"
     ),
     "{{ range until 2 }}\n---\na: {{ . }}\nb: c: d\n{{ end }}": (
         "v2/templates/bad.yaml:4: YAML parse error on demo/templates/bad.yaml: "

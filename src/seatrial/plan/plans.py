@@ -28,6 +28,7 @@ from seatrial.plan.cases import SAME_AGAIN, cases_of
 from seatrial.plan.chosen_steps import chosen, with_detour
 from seatrial.plan.crowds import refuse_crowds
 from seatrial.plan.health_checks import tried_health_checks
+from seatrial.plan.libraries import removed_helpers, without_values
 from seatrial.plan.matrix import Cell, cells, differences, transitions
 from seatrial.plan.plan import Plan
 from seatrial.plan.prerequisites import needed
@@ -54,6 +55,7 @@ from seatrial.plan.renderings import between_acts, between_steps, both_acts, con
 from seatrial.plan.steps import created_by_engine, planned_steps, usual_engine
 from seatrial.sandbox.watchdog import limit_to
 from seatrial.sources import CHART, MANIFESTS, PROGRAM, TRIAL, InputKind, git
+from seatrial.sources.charts.cascade import moves
 from seatrial.sources.charts.chart import open_any_chart
 from seatrial.sources.charts.consumers import (
     consumers_of,
@@ -185,7 +187,9 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
         raise NothingToCheck(f"--consumers {options.consumers}: no chart in this folder depends on {library.name}")
     left_out = len(using[CONSUMERS_MAX:])
     left = (f"--consumers: {left_out} of {len(using)} charts",) if left_out else ()
-    for chart in using[:CONSUMERS_MAX]:
+    tried = using[:CONSUMERS_MAX]
+    notes = (*moves(library, old, options.consumers), *removed_helpers(library, old), *without_values(library, tried))
+    for chart in tried:
         opened = Opened("", path)
         new = opened.add(with_library(chart, library))
         was = opened.add(with_library(chart, old, f"{chart} ({library.name} of {options.old})")) if options.old else new
@@ -195,7 +199,11 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
         before, after = (both_acts(source, Cell(()), setting) for source in (was, new))
         called = sorted(changed & (helpers_called(chart, old) | helpers_called(chart, library)))
         unseen = (*planned.case.not_rehearsed, *left)
-        yield _with(planned, not_rehearsed=unseen, consumer=consumer_of(chart, called, before, after))
+        used = consumer_of(chart, called, before, after)
+        yield _with(planned, not_rehearsed=unseen, consumer=used, notes=(*planned.case.notes, *notes))
+        if was != new:
+            fresh = replace(trial, steps=(Step("install", new),))
+            yield _planned(fresh, replace(setting, case=f"{chart}, new install"))
 
 
 def _history(path: str, opened: Opened, options: CheckOptions) -> History | None:

@@ -40,7 +40,7 @@ def with_library(path: str, library: ChartSource, called: str = "") -> ChartSour
 
 def helpers_called(consumer: str, library: ChartSource) -> set[str]:
     """The named templates of the library that a chart calls, directly or through other named templates."""
-    bodies = _helpers(library.files)
+    bodies = helpers_of(library.files)
     waiting = [
         name for text in template_texts(replace(read_folder(consumer), subcharts={})) for name in _calls(text.content)
     ]
@@ -55,11 +55,12 @@ def helpers_called(consumer: str, library: ChartSource) -> set[str]:
 
 def helpers_changed(old: ChartSource, new: ChartSource) -> set[str]:
     """The named templates that were changed, added or removed."""
-    before, after = _helpers(old.files), _helpers(new.files)
+    before, after = helpers_of(old.files), helpers_of(new.files)
     return {name for name in {*before, *after} if before.get(name) != after.get(name)}
 
 
-def _helpers(library: ChartFiles) -> dict[str, str]:
+def helpers_of(library: ChartFiles) -> dict[str, str]:
+    """The text of each named template, by its name."""
     return {
         found.name: text.content[found.start : found.end]
         for text in template_texts(library)

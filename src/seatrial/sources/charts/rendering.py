@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 from msgspec import Struct
@@ -53,6 +53,9 @@ class Shadow(Struct, frozen=True):
 
     texts: Texts
     files: tuple[str, ...]
+
+
+_NIL = re.compile(r"at <(?P<path>(?:\$?\.Values)(?:\.\w+)+)>:\s+nil pointer evaluating")
 
 
 class NotRendered(CannotContinue):
@@ -145,7 +148,17 @@ def _complaint(chart: ChartSource, words: str) -> str:
     absent = ", ".join(chart.missing_dependencies)
     fetch = "`helm dependency build` fetches them"
     hint = f" (the chart was rendered without its missing dependencies: {absent}; {fetch})" if absent else ""
-    return f"{place}: {' '.join(rest.split())}{hint}"
+    return f"{place}: {' '.join(rest.split())}{_nil_safe(words)}{hint}"
+
+
+def _nil_safe(words: str) -> str:
+    """How to read a value whose map may be missing, if that is the error."""
+    found = _NIL.search(words)
+    if found is None:
+        return ""
+    first, *maps, last = found["path"].removeprefix("$").removeprefix(".").split(".")
+    safe = reduce(lambda inside, name: f"({inside}.{name})", maps, f".{first}")
+    return f"; a map is missing: set it, or write {safe}.{last}, which is empty then"
 
 
 def _manifests(texts: Texts) -> list[str]:
