@@ -11,6 +11,7 @@ import re
 from msgspec import Struct
 
 from seatrial.fix.hoisting import hoisted
+from seatrial.fix.kustomize import annotated_by_patch, is_built
 from seatrial.fix.proposal import ByHand, Edits, TextEdit
 from seatrial.model.release import Resource
 from seatrial.model.resource import Path, dig
@@ -82,7 +83,15 @@ def key_line(resource: Resource, *path: str | int, near: bool = False) -> Line |
 
 
 def annotated(resource: Resource, wanted: dict[str, str], *, after: tuple[str, ...] = ()) -> Edits | ByHand:
-    """Set annotations. Those that exist keep their place; new ones come after the first of `after` that exists."""
+    """Set annotations. Those that exist keep their place; new ones come after the first of `after` that exists.
+
+    Of a kustomization where they are written, or by a patch.
+    """
+    written = _annotated(resource, wanted, after)
+    return annotated_by_patch(resource, wanted) if isinstance(written, ByHand) and is_built(resource) else written
+
+
+def _annotated(resource: Resource, wanted: dict[str, str], after: tuple[str, ...]) -> Edits | ByHand:
     now = dig(resource.body, *ANNOTATIONS)
     given = now if isinstance(now, dict) else {}
     edits: list[TextEdit] = []

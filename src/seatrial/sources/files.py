@@ -40,6 +40,11 @@ def instead_of(path: Path) -> bytes | None:
     return instead.get(disk.resolved(path)) if instead else None
 
 
+def all_instead() -> dict[str, str]:
+    """Every text that is read instead of a file, by the real path of the file: for programs that read by themselves."""
+    return {str(path): text.decode() for path, text in (_INSTEAD.get() or {}).items()}
+
+
 def added_below(folder: Path) -> list[Path]:
     """Files that are read although they are not on disk."""
     root = disk.resolved(folder)

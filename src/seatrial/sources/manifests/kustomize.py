@@ -17,8 +17,9 @@ from seatrial.model.resource import Body, Place
 from seatrial.sandbox import confined, folders
 from seatrial.sandbox.client import on_path
 from seatrial.sources import disk
-from seatrial.sources.files import read_text, roots_of, shown
+from seatrial.sources.files import all_instead, read_text, roots_of, shown
 from seatrial.sources.manifests.kustomize_bases import FILES, refuse_foreign
+from seatrial.sources.manifests.kustomize_places import placed
 from seatrial.sources.manifests.objects import defined_scopes, objects_in, resources
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import BrokenYaml, documents
@@ -40,6 +41,9 @@ class FolderCopies:
             weakref.finalize(self, folders.remove, home)
             copy = Path(home, "root")
             shutil.copytree(folder, copy, ignore=_left_out, symlinks=True)
+            for file, text in all_instead().items():
+                if Path(file).is_relative_to(folder):
+                    (copy / Path(file).relative_to(folder)).write_text(text)
             self._found[folder] = copy
         return self._found[folder]
 
@@ -72,6 +76,8 @@ def build(
     """
     file = shown(str(_file(folder)))
     roots = (root,) if root else roots_of(folder)
+    if edits is None and all_instead():
+        edits, root = dict, root or _around(refuse_foreign(folder, roots, shown(str(folder))))
     output = (
         _output(folder, roots) if edits is None else _edited(folder, root or folder, edits, copies or FolderCopies())
     )
@@ -84,7 +90,13 @@ def build(
         ]
     except BrokenYaml as broken:
         raise CannotContinue(f"{file}: read the output of kustomize: {broken.problem}") from None
-    return Release(name, namespace, shown(str(folder)), tuple(resources(found, namespace, defined_scopes(found))))
+    built = resources(found, namespace, defined_scopes(found))
+    return Release(name, namespace, shown(str(folder)), tuple(placed(built, folder, file)))
+
+
+def _around(used: Iterable[Path]) -> Path:
+    """The folder that contains a kustomization and its bases."""
+    return Path(os.path.commonpath(used))
 
 
 def _edited(folder: Path, root: Path, edits: Callable[[Body], Body], copies: FolderCopies) -> str:

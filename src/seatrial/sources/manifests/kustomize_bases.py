@@ -26,8 +26,11 @@ _REMOTE = re.compile(
 _DOING = "read the kustomization"
 
 
-def refuse_foreign(folder: Path, roots: Iterable[Path], named: str) -> None:
-    """Refuse a kustomization that needs the network or files outside of the roots, in itself or in its bases."""
+def refuse_foreign(folder: Path, roots: Iterable[Path], named: str) -> set[Path]:
+    """Refuse a kustomization that needs the network or files outside of the roots, in itself or in its bases.
+
+    Returns the folders of all of them.
+    """
     roots, left, seen = tuple(roots), [folder], set[Path]()
     while left:
         here = left.pop()
@@ -50,6 +53,7 @@ def refuse_foreign(folder: Path, roots: Iterable[Path], named: str) -> None:
                 left.append(path)
             elif key in PLUGINS:
                 _refuse_remote(_body(path), shown(str(path)))
+    return seen
 
 
 def _refuse_remote(body: Any, named: str) -> None:
