@@ -11,8 +11,8 @@ from itertools import groupby
 from seatrial.generate.order.ordering import PROGRAM, Mark, Ordering, after, annotation
 from seatrial.generate.order.requirements import Requirement, requirements, without_cycles
 from seatrial.graph.linking import Graph
-from seatrial.model.program import Program, effective
-from seatrial.model.resource import Ref
+from seatrial.model.program import KUBERNETES, Program, Registration, effective
+from seatrial.model.resource import Ref, name_of
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 CHANGE_GROUP = "kapp.k14s.io/change-group"
@@ -51,21 +51,38 @@ def of_kapp(graph: Graph) -> Ordering:
 
 
 def of_program(graph: Graph, program: Program) -> Ordering:
-    """`dependsOn` for the resources of a program, by their names in it."""
+    """`dependsOn` for the resources of a program, by their names in it. What a chart contains is named by the chart."""
     found, cycles = without_cycles(requirements(graph))
-    by_ref = {one.ref: one for one in program.registrations if one.ref is not None and one.custom}
+    own_of = {one.ref: one for one in program.registrations if one.ref is not None and one.custom}
     marks = list[Mark]()
     for user, why in _by_user([one for one in found if one.hard]):
-        own = by_ref.get(user)
+        own = own_of.get(user)
         if own is None:
             continue
         done = effective(program, own)
-        lacking = [one for one in why if (other := by_ref.get(one.object)) and other.urn not in done]
-        names = sorted({f"${{{by_ref[one.object].name}}}" for one in lacking})
+        owners = {one: _owner(program, one.object) for one in why}
+        lacking = [one for one, other in owners.items() if other and other.urn not in (own.urn, *done)]
+        names = sorted({f"${{{_outermost(program, other).name}}}" for one in lacking if (other := owners[one])})
         if names:
             path = ("resources", own.name, "options", "dependsOn")
             marks.append(Mark(Ref(PROGRAM, "", program.project), path, names, after(lacking)))
     return _ordering("Pulumi", graph, marks, cycles)
+
+
+def _owner(program: Program, ref: Ref) -> Registration | None:
+    """The resource that creates an object: the object itself, or the Release whose chart contains it."""
+    for one in program.registrations:
+        bodies = (*one.contents, *one.definitions)
+        if one.custom and (one.ref == ref or any((b.get("kind"), name_of(b)) == (ref.kind, ref.name) for b in bodies)):
+            return one
+    return None
+
+
+def _outermost(program: Program, one: Registration) -> Registration:
+    """The component of the provider that contains a resource, or the resource."""
+    while (parent := program.find(one.parent) if one.parent else None) and parent.type.startswith(KUBERNETES):
+        one = parent
+    return one
 
 
 def _needed(graph: Graph) -> tuple[list[Requirement], list[tuple[Ref, ...]]]:
