@@ -100,16 +100,18 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
     if options.fixing is None or not done.result.findings:
         return done.result
 
-    def again(texts: dict[str, str], detour: Detour = NO_DETOUR) -> Checked | None:
+    def recheck(texts: dict[str, str], detour: Detour = NO_DETOUR) -> Checked | None:
         progress("try a fix")
+        values = replace(options.values, set_string=(*options.values.set_string, *detour.values))
+        again = replace(options, interrupted=False, explore=0, detour=detour, values=values)
         try:
             with reading_instead({**texts, **dict(detour.files)}):
-                return _with_cases(_checked(replace(options, interrupted=False, explore=0, detour=detour), progress))
+                return _with_cases(_checked(again, progress))
         except (CannotContinue, NothingToCheck):
             return None
 
     why_not = guard(options.inputs, options.repos, writes=options.fixing.writes)
-    return mended(_with_cases(done), options.fixing, why_not, again)
+    return mended(_with_cases(done), options.fixing, why_not, recheck)
 
 
 def _with_cases(done: _Checked) -> Checked:

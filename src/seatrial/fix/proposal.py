@@ -41,6 +41,8 @@ class Proposal(Struct, frozen=True):
     change: Edits | ByHand
     why_unsafe: str = ""
     """What else it changes; empty if it is safe."""
+    values: tuple[str, ...] = ()
+    """`key=value`: what a user must set with it. Without, the input must not render."""
 
 
 class Problem(Struct, frozen=True):

@@ -101,6 +101,8 @@ class _Trying:
         limit, each = fixing.rehearsals_max, _cost(result)
         self._left = min(fixing.tries_max, limit // each) if limit else fixing.tries_max
         self._not_tried = 0
+        self._values: tuple[str, ...] = ()
+        """Values that accepted fixes demand."""
 
     @property
     def result(self) -> Result:
@@ -164,9 +166,11 @@ class _Trying:
                 self._not_tried += 1
                 return None
             self._left -= 1
-            after = self._with(proposal.change)
+            after = self._with(proposal)
             whole = self._onward(finding, proposal, after) if after else None
-            if whole is None:
+            if proposal.values and self._with(replace(proposal, values=())) is not None:
+                rejected.append(f"{proposal.title}: the input renders without it")
+            elif whole is None:
                 rejected.append(f"{proposal.title}: {_rejection(self.result, after, finding)}")
             else:
                 return self._taken(finding, *whole, rejected)
@@ -187,7 +191,7 @@ class _Trying:
                 continue
             self._left -= 1
             both = _both(proposal, more)
-            then = self._with(_edits_of(both))
+            then = self._with(both)
             if then is not None and not _has(then.result, worse):
                 return self._onward(finding, both, then, links + 1)
         return None
@@ -197,7 +201,7 @@ class _Trying:
         plan = plan_for(finding)
         if plan is not None and self._left:
             self._left -= 1
-            after = self._recheck(_texts(self._edits()) or {}, plan.detour)
+            after = self._recheck(_texts(self._edits()) or {}, replace(plan.detour, values=self._values))
             if after is not None and not _rejection(self.result, _ahead(after), finding):
                 back = next((new for new in _coming(self.result, after.result, finding) if new.action == BACK), None)
                 warned = (f"Do not roll back behind this upgrade: {back.message}.",) if back else ()
@@ -205,10 +209,11 @@ class _Trying:
                 return Fix(plan.title, False, True, plan.meanwhile, steps=steps, rejected=tuple(rejected))
         return replace(finding.fix, rejected=tuple(rejected)) if rejected and finding.fix else None
 
-    def _with(self, edits: Edits) -> Checked | None:
-        """The check with these edits beside those that are accepted."""
-        texts = _texts([*self._edits(), *edits])
-        return self._recheck(texts) if texts is not None else None
+    def _with(self, proposal: Proposal) -> Checked | None:
+        """The check with a proposal, and with the values that it demands, beside those that are accepted."""
+        texts = _texts([*self._edits(), *_edits_of(proposal)])
+        detour = Detour(values=(*self._values, *proposal.values))
+        return self._recheck(texts, detour) if texts is not None else None
 
     def _taken(self, finding: Finding, proposal: Proposal, after: Checked, rejected: list[str]) -> Fix:
         edits = _edits_of(proposal)
@@ -223,6 +228,7 @@ class _Trying:
         )
         if fix.safe or self._fixing.unsafe:
             self.accepted.append(_Accepted(finding.rule, fix, edits))
+            self._values = (*self._values, *proposal.values)
             self.went |= {one.fingerprint: fix for one in self.result.findings if not _has(after.result, one)}
             self._now = after
         return fix
@@ -232,7 +238,7 @@ def _both(first: Proposal, then: Proposal) -> Proposal:
     """Two proposals as one change."""
     unsafe = dict.fromkeys(filter(None, (first.why_unsafe, then.why_unsafe)))
     title = f"{first.title}, and {then.title}"
-    return Proposal(title, (*_edits_of(first), *_edits_of(then)), "; ".join(unsafe))
+    return Proposal(title, (*_edits_of(first), *_edits_of(then)), "; ".join(unsafe), (*first.values, *then.values))
 
 
 def _edits_of(proposal: Proposal) -> Edits:
@@ -267,7 +273,7 @@ def _problem(
     """The case that shows a finding; with several inputs, the one with its objects."""
     own = [case for case in cases if case.name == finding.case]
     wanted = set(finding.objects)
-    has = (case for case in own if any(resource.ref in wanted for resource in case.all_resources()))
+    has = (case for case in own if not wanted or any(resource.ref in wanted for resource in case.all_resources()))
     case = next(has, None)
     shown = [one.rehearsal for one in played if one.case == finding.case and one.rehearsal.engine in finding.engines]
     return Problem(finding, case, why_not, cases, shown) if case else None

@@ -35,6 +35,8 @@ class Detour(Struct, frozen=True):
     flags: tuple[str, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     """Names and texts of manifests that the steps read and that are not on disk."""
+    values: tuple[str, ...] = ()
+    """`key=value`: values for the whole trial."""
 
 
 NO_DETOUR = Detour()

@@ -1,37 +1,87 @@
-"""Options of resources in Pulumi YAML: what they depend on, and under which name the state knows them."""
+"""Options of resources in Pulumi programs: what they depend on, and under which name the state knows them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, TextEdit
-from seatrial.model.program import LOCAL_COMPONENTS, Registration, inside_of
-from seatrial.model.resource import Place
+from seatrial.fix.calls import is_program
+from seatrial.fix.program_options import depending, variable_of, with_option
+from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, TextEdit, joined
+from seatrial.model.program import CHART_V3, KUBERNETES, LOCAL_COMPONENTS, Registration, effective, inside_of
+from seatrial.model.resource import Place, Ref, name_of
+from seatrial.phrases.outcome import first_named
 from seatrial.sources import text_of
 from seatrial.text.source import Edit, Span
 
 YAML = (".yaml", ".yml")
 RENAMED = "pulumi-rename-without-alias"
+WEBHOOK = "webhook-not-ready-race"
+REPLACED = "pulumi-deletes-the-replacement"
 _KEY = re.compile(r"(?P<indent>[ ]*)(?P<key>[\w-]+):(?P<rest>.*)")
 
 
 def propose(problem: Problem) -> Iterator[Proposal]:
     finding = problem.finding
     first = next(iter(finding.places), None)
-    if first is None or not first.file.endswith(YAML):
+    if first is None or not (first.file.endswith(YAML) or is_program(first.file)):
         return
     if finding.rule == RENAMED:
         old = _known_as(problem)
         if old is not None:
-            yield Proposal(
-                f"add the alias {old.name} to {finding.objects[0]}", _with_option(first, f'aliases: ["{old.urn}"]')
-            )
+            yield Proposal(f"add the alias {old.name} to {finding.objects[0]}", _with_alias(first, old))
         return
-    on = _depended_on(problem)
-    if on is not None:
-        lines = ("dependsOn:", f"  - ${{{on.name}}}")
-        yield Proposal(f"let {finding.objects[0]} depend on {on.name}", _with_option(first, *lines))
+    if finding.rule == REPLACED:
+        change = (
+            with_option(first, ("delete_before_replace", "True"), ("deleteBeforeReplace", "true"))
+            if is_program(first.file)
+            else _with_option(first, "deleteBeforeReplace: true")
+        )
+        yield Proposal(f"replace {finding.objects[0]} only after the old one is deleted", change)
+        return
+    yield from _ordered(problem, first)
+
+
+def _ordered(problem: Problem, first: Place) -> Iterator[Proposal]:
+    component = _component(problem)
+    if component is None:
+        return
+    local = component.type in LOCAL_COMPONENTS
+    if not is_program(first.file):
+        if not local:
+            lines = ("dependsOn:", f"  - ${{{component.name}}}")
+            yield Proposal(f"let {problem.finding.objects[0]} depend on {component.name}", _with_option(first, *lines))
+        return
+    name = variable_of(component)
+    if local and component.type != CHART_V3:
+        return
+    users = _users(problem, component, first)
+    places = dict.fromkeys(one.place for one in users if one.place)
+    change = joined(*(depending(place, name, ready=local) for place in places))
+    if not name:
+        change = ByHand(f"{component.place} gives {component.name} no name in the program")
+    refs = [one.ref for one in users if one.ref]
+    on = f"everything in {component.name} ({name}.ready)" if local else component.name
+    yield Proposal(f"let {first_named(refs)} depend on {on}", change)
+
+
+def _users(problem: Problem, component: Registration, first: Place) -> list[Registration]:
+    """The resources of the finding, and others of their kind that do not wait either. Not those of the component."""
+    program = next(release.program for release in problem.releases() if release.program)
+    inside = inside_of(program.registrations).get(component.urn, set()) | {component.urn}
+    named = problem.finding.objects
+    own = [one for one in program.registrations if one.ref in named or one.place == first]
+    kinds = {(one.ref.group, one.ref.kind) for one in own if one.ref}
+    alike = [one for one in program.registrations if one.ref and (one.ref.group, one.ref.kind) in kinds]
+    return [one for one in alike if one.urn not in inside and not inside & effective(program, one)]
+
+
+def _with_alias(place: Place, old: Registration) -> Edits | ByHand:
+    if not is_program(place.file):
+        return _with_option(place, f'aliases: ["{old.urn}"]')
+    return with_option(
+        place, ("aliases", f'[pulumi.Alias(name="{old.name}")]'), ("aliases", f'[{{ name: "{old.name}" }}]')
+    )
 
 
 def _registrations(problem: Problem) -> list[list[Registration]]:
@@ -39,15 +89,32 @@ def _registrations(problem: Problem) -> list[list[Registration]]:
     return [list(release.program.registrations) for release in problem.releases() if release.program]
 
 
-def _depended_on(problem: Problem) -> Registration | None:
-    """The resource that must come first, unless it is a component that adds no dependency, or contains the other."""
+def _component(problem: Problem) -> Registration | None:
+    """The resource or component that must come first, unless it contains the other."""
     places, programs = problem.finding.places, _registrations(problem)
     every = programs[0] if programs else []
-    component = next((one for one in every if len(places) > 1 and one.place == places[1]), None)
+    if problem.finding.rule == WEBHOOK:
+        found = next((one for one in every if _brings(one, problem.finding.objects[0])), None)
+        component = _outermost(every, found) if found else None
+    else:
+        component = next((one for one in every if len(places) > 1 and one.place == places[1]), None)
     own = next((one for one in every if one.place == places[0]), None)
-    if component is None or own is None or component.type in LOCAL_COMPONENTS:
+    if component is None or own is None or component.urn == own.urn:
         return None
     return None if own.urn in inside_of(every).get(component.urn, ()) else component
+
+
+def _brings(one: Registration, ref: Ref) -> bool:
+    """Whether a resource is an object, or a Release that contains it."""
+    return one.ref == ref or any((body["kind"], name_of(body)) == (ref.kind, ref.name) for body in one.contents)
+
+
+def _outermost(every: list[Registration], one: Registration) -> Registration:
+    """The component of a provider that contains a resource, or the resource."""
+    by_urn = {other.urn: other for other in every}
+    while (parent := by_urn.get(one.parent)) is not None and parent.type.startswith(KUBERNETES):
+        one = parent
+    return one
 
 
 def _known_as(problem: Problem) -> Registration | None:
@@ -83,4 +150,4 @@ def _with_option(place: Place, *option: str) -> Edits | ByHand:
     return (TextEdit(text, Edit(Span(offset, offset), "".join(f"{' ' * indent}{words}\n" for words in added))),)
 
 
-FIXER = Fixer(("pulumi-component-unordered-or-unawaited", RENAMED), propose)
+FIXER = Fixer(("pulumi-component-unordered-or-unawaited", RENAMED, REPLACED, WEBHOOK), propose)

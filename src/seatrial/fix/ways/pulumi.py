@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
+from seatrial.fix.program_options import variable_of
 from seatrial.fix.ways.about import About, Way
 from seatrial.model.program import CHART_V3, LOCAL_COMPONENTS, Registration, inside_of, short
 from seatrial.phrases.programs import PYTHON, TYPESCRIPT, option
-from seatrial.sources import line_at
-
-_VARIABLE = re.compile(r"^\s*(?:export\s+)?(?:(?:const|let|var)\s+)?(?P<name>[A-Za-z_]\w*)\s*(?::[^=]+)?=[^=]")
 
 
 def _unordered(about: About) -> str:
@@ -24,7 +20,7 @@ def _unordered(about: About) -> str:
             f"Deploy {short(component.urn)} ({{there}}) with helm.v4.Chart, yaml.v2.ConfigGroup or helm.v3.Release: "
             "what depends on one of these waits for everything in it. That concerns {object}."
         )
-    name = _variable(component)
+    name = variable_of(component) or component.name
     ready = f"{name}.ready" if local else f"[{name}]"
     words = option(about.file, f"depends_on={ready}", f"dependsOn: {ready}", f'dependsOn: ["${{{name}}}"]')
     return f"Give {{object}} at {{at}} {_braced(words)}."
@@ -43,13 +39,6 @@ def _registered(about: About, index: int) -> Registration | None:
 def _inside(about: About, component: Registration) -> set[str]:
     programs = [r.program for r in (about.case.releases if about.case else ()) if r and r.program]
     return {urn for program in programs for urn in inside_of(program.registrations).get(component.urn, ())}
-
-
-def _variable(one: Registration) -> str:
-    """What the program calls a resource: the variable on its line, or its name."""
-    line = line_at(one.place) if one.place else None
-    found = _VARIABLE.match(line or "")
-    return found["name"] if found else one.name
 
 
 def _braced(words: str) -> str:

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from seatrial.model.resource import Body
 from seatrial.sandbox import REFUSED, confined, folders
+from seatrial.sources.files import all_instead
 from seatrial.sources.pulumi.messages import FINAL_MESSAGES, understood
 
 RECORDERS = Path(__file__).parent
@@ -75,7 +76,7 @@ def run(
         late.start()
         last: Body = {"do": ""}
         try:
-            last = _converse(*ours, {**setting, "home": home}, answer)
+            last = _converse(*ours, {**setting, "home": home, "instead": all_instead()}, answer)
         finally:
             in_time = late.is_alive()
             late.cancel()

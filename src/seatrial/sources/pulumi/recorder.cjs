@@ -263,8 +263,19 @@ function lineOf([file, line]) {
     }
 }
 
+// Files of the program that are read from these texts. ES modules are read by node itself, from disk.
+function readInstead(texts) {
+    const { readFileSync } = fs;
+    fs.readFileSync = (path, options, ...more) => {
+        const found = typeof path === "string" && texts[path];
+        if (typeof found !== "string") return readFileSync(path, options, ...more);
+        return options ? found : Buffer.from(found);
+    };
+}
+
 function main() {
     const setting = receive();
+    if (Object.keys(setting.instead).length) readInstead(setting.instead);
     const from = Module.createRequire(setting.within);
     const pulumi = { require: from, project: setting.project, stack: setting.stack };
     let over = false;
