@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SECONDS_TO_CONNECT = 10
 SECONDS_FOR_A_WORKER = 30
+UNREADABLE = "deserialization of the task graph"
+"""In what Dask reports if the scheduler cannot read the trials."""
 
 _ONE_AT_A_TIME = Lock()
 """A process has one current folder, so a worker with several threads rehearses one trial at a time."""
@@ -73,6 +75,11 @@ def _sent(address: str, needed: Needed, trials: Mapping[int, CheckOptions]) -> I
             except (CancelledError, OSError):
                 lost = f"the scheduler is gone; {done} of {len(trials)} trials were done"
                 raise CannotContinue(f"--on {address}: {lost}. Start it and run the same command again") from None
+            except RuntimeError as why:
+                if UNREADABLE not in str(why):
+                    raise
+                other = "has another seatrial, or another Python, than this machine"
+                raise CannotContinue(f"--on {address}: the scheduler {other}") from None
             if needed.cache and one.result:
                 needed.cache.keep(trials[number], contents[needs[number]].record, one.result)
             yield number, one
@@ -126,7 +133,13 @@ def _connected(address: str) -> Iterator[Client]:
 
 
 def _refuse_other_versions(client: Client, address: str) -> None:
-    """Other versions find other things."""
+    """Other versions find other things. The scheduler reads the trials as well."""
+    try:
+        found = client.run_on_scheduler(version)
+    except ImportError:
+        raise CannotContinue(f"--on {address}: the scheduler has no seatrial: pip install seatrial there") from None
+    if found != __version__:
+        raise CannotContinue(f"--on {address}: the scheduler has seatrial {found}, and this is {__version__}")
     for worker, found in sorted(client.run(version, on_error="return").items()):
         if isinstance(found, BaseException):
             raise CannotContinue(f"--on {address}: the worker {worker} has no seatrial: pip install seatrial there")
