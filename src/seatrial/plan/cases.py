@@ -27,12 +27,22 @@ def cases_of(trial: Trial, engine: Engine[Any], opened: Opened, values: ValueFla
     if newest is None:
         return
     if values == ValueFlags() and not newest.values and not newest.set:
-        yield from ((name, trial) for name in sorted(opened.chart(newest.source).cases))
+        for name in sorted(opened.chart(newest.source).cases):
+            yield name, trial if opened.base else _understood(name, trial, newest, engine, opened)
     if opened.base and (again := _again(trial, newest, engine, opened)):
         yield SAME_AGAIN, again
     if engine.wait_flag and not opened.base:
         waiting = tuple(_waiting(step, engine) for step in trial.steps[:WAITING_STEPS])
         yield engine.wait_flag, replace(trial, steps=waiting)
+
+
+def _understood(name: str, trial: Trial, newest: Step, engine: Engine[Any], opened: Opened) -> Trial:
+    """The trial with these values, without older charts that do not have the file: nobody installed them with it."""
+    steps = []
+    for step in trial.steps:
+        older = _is_rendered(step, engine, opened) and name not in opened.chart(step.source).cases
+        steps.append(replace(step, source=newest.source) if older else step)
+    return replace(trial, steps=tuple(steps))
 
 
 def _again(trial: Trial, newest: Step, engine: Engine[Any], opened: Opened) -> Trial | None:
