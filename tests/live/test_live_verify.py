@@ -222,7 +222,30 @@ def test_forbidden_kinds_are_named_and_the_rest_is_verified(
     room.put(using("app"))
     room.proxy.faults.append(Fault("/configmaps", 403, "no", FOREVER))
     file = written(tmp_path, config("app"), using("app"))
-    assert main(["verify", file, "--kubeconfig", room.kubeconfig(tmp_path)]) == 0
+    assert main(["verify", file, "--kubeconfig", room.kubeconfig(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert "    note: ConfigMap/default/app was not looked at: reading it is forbidden" in lines
+    assert "unknown  presence   every object exists, in a version that is served" in lines
+    assert "    ConfigMap/default/app was not looked at: reading it is forbidden" in lines
+    assert "ok       readiness  every object is usable" in lines
     assert "  list configmaps in namespace default" in lines
+
+
+def test_records_that_may_not_be_read_are_not_missing(
+    room: Room, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    room.put(record("shop", 1, "deployed", config("app")))
+    room.proxy.faults.append(Fault("/secrets", 403, "no", FOREVER))
+    flags = ["--kubeconfig", room.kubeconfig(tmp_path)]
+    hidden = "Helm release shop in namespace default was not looked at: listing Secrets is forbidden"
+    assert main(["wait", "release/shop", "--timeout", "1s", "-q", *flags]) == 1
+    assert capsys.readouterr().out.splitlines()[0] == f"missing  release/shop after 1s: {hidden}"
+    assert main(["explain", "--live", "release/shop", *flags]) == 0
+    assert f"    {hidden}" in capsys.readouterr().out.splitlines()
+    (tmp_path / "shop" / "templates").mkdir(parents=True)
+    (tmp_path / "shop" / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
+    (tmp_path / "shop" / "templates" / "app.yaml").write_bytes(msgspec.yaml.encode(config("app")))
+    main(["verify", str(tmp_path / "shop"), *flags])
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "unknown  record     Helm's record of the release, and its hooks",
+        f"    {hidden}",
+    ]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
 from difflib import unified_diff
 from pathlib import Path
 
 import pytest
 from alone import Judged, bad_rules, is_good, listed, only_alone, unseen, unseen_by_reason
 from recording import FOLDER, arguments, keep, recordings
+from serving import KUBECONFIG, cluster_of, served
 from stable import Stable
 from story import Block, Ran, Scene, replayed, scenes, subjects
 
@@ -82,8 +84,11 @@ def test_every_recording_is_of_a_story(request: pytest.FixtureRequest) -> None:
 class Stage:
     """Runs commands as a user would, and keeps the results that they report."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, capsys: pytest.CaptureFixture[str], servers: ExitStack) -> None:
         self._capsys = capsys
+        self._servers = servers
+        self.cluster = ""
+        """A file with the objects of a cluster that is not served yet."""
         self._check = seatrial.check.check
         self._findings = seatrial.judging.findings
         self.results: list[Result] = []
@@ -107,6 +112,9 @@ class Stage:
 
     def play(self, scene: Scene) -> Ran:
         before = len(self.results)
+        if self.cluster:
+            self._servers.enter_context(served(self.cluster))
+            self.cluster = ""
         code = main(scene.arguments)
         out, err = self._capsys.readouterr()
         if code > 1 and err and all(block.kind != "error" for block in scene.expected):
@@ -123,13 +131,15 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Stage:
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Stage]:
     """Runs commands in an empty working directory."""
     monkeypatch.chdir(tmp_path)
-    made = Stage(capsys)
-    monkeypatch.setattr(seatrial.check, "check", made.check)
-    monkeypatch.setattr(seatrial.check, "findings", made.findings)
-    return made
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / KUBECONFIG))
+    with ExitStack() as servers:
+        made = Stage(capsys, servers)
+        monkeypatch.setattr(seatrial.check, "check", made.check)
+        monkeypatch.setattr(seatrial.check, "findings", made.findings)
+        yield made
 
 
 @pytest.fixture
@@ -148,6 +158,7 @@ def _skip_without_programs(path: Path) -> None:
 def _hold(path: Path, stage: Stage, update: bool) -> None:
     """Compare a story with the output of its commands, or update it."""
     expected = path.read_text()
+    stage.cluster = cluster_of(expected)
     seen = replayed(expected, stage.play)
     assert [pair for result in stage.results for pair in _reported_twice(result)] == []
     assert list(unseen(bad_rules(expected), stage.judged)) == listed(path.stem), "see unseen.yaml"

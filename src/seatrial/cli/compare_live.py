@@ -122,9 +122,8 @@ def _status(client: Client, moment: Moment) -> str:
     ended = moment.ended
     if moment.engine.name != "helm" or not ended.release:
         return ""
-    known = len(client.denials)
     stored = releases.newest(releases.stored(client, ended.namespace, ended.release))
-    if not stored and len(client.denials) > known:
+    if not stored and releases.are_hidden(client, ended.namespace):
         return ""
     return stored[-1].status if stored else "not deployed"
 

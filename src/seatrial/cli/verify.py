@@ -47,7 +47,8 @@ def verify(
       helm upgrade shop ./chart -n shop
       seatrial verify ./chart -n shop --release-name shop --before before.json
 
-    Exit codes: 0 everything is as it should be, 1 something is not, 2 the cluster or the input cannot be read.
+    Exit codes: 0 everything is as it should be, 1 something is not, or may not be read, 2 the cluster or the input
+    cannot be read.
 
     Parameters
     ----------
@@ -123,8 +124,7 @@ def _page(results: Sequence[Checked], *, quiet: bool) -> str:
     for one in results:
         shown = [problem for problem in one.problems if not (quiet and problem.is_note)]
         if shown or not quiet:
-            state = "skipped" if one.skipped else "ok" if one.passed else "problem"
-            lines.append(f"{state:<7}  {one.name:<10} {one.skipped or one.about}")
+            lines.append(f"{one.state:<7}  {one.name:<10} {one.skipped or one.about}")
         lines += [f"    {'note: ' if problem.is_note else ''}{problem.says}" for problem in shown]
     return "".join(f"{harmless(line)}\n" for line in lines)
 

@@ -23,6 +23,7 @@ from seatrial.live.delivered import (
     application_usable,
     flux_usable,
     newest_record,
+    no_record,
     objects_of,
     records_of,
 )
@@ -112,7 +113,7 @@ def _stuck(text: str, view: _View, seen: Seen) -> Stuck:
 def _release(namespace: str, name: str, seen: Seen) -> _View:
     newest = newest_record(namespace, name, seen)
     if newest is None:
-        return _View((Link(None, f"there is no Helm release {name} in namespace {namespace}"),))
+        return _View((Link(None, no_record(namespace, name, seen)),))
     ref, number, status = newest
     revision: Revision | str | None = seen.answer(Record(ref))
     if not isinstance(revision, Revision):

@@ -28,7 +28,7 @@ def release_usable(namespace: str, name: str, seen: Seen) -> Verdict:
     """The newest revision is deployed, and its objects are usable."""
     newest = newest_record(namespace, name, seen)
     if newest is None:
-        return lacks(f"no Helm release {name} in namespace {namespace}")
+        return lacks(no_record(namespace, name, seen))
     ref, number, status = newest
     if status != DEPLOYED:
         return lacks(f"release {name}: revision {number} has status {status}", ref)
@@ -39,6 +39,19 @@ def release_usable(namespace: str, name: str, seen: Seen) -> Verdict:
         return Verdict(notes=(f"the objects of release {name} were not checked: reading {ref} is forbidden",))
     found = joined(object_usable(ref, seen) for ref in objects_of(revision))
     return found if found.usable else replace(found, missing=f"release {name} is deployed, but {found.missing}")
+
+
+def no_record(namespace: str, name: str, seen: Seen) -> str:
+    """That there is no record of a release; or that it is not known."""
+    hidden = hidden_records(namespace, seen)
+    if hidden:
+        return f"Helm release {name} in namespace {namespace} was not looked at: listing {hidden} is forbidden"
+    return f"there is no Helm release {name} in namespace {namespace}"
+
+
+def hidden_records(namespace: str, seen: Seen) -> str:
+    """The kinds of records that may not be read."""
+    return " and ".join(f"{kind}s" for kind in records.KINDS if not seen.is_known(kind, namespace))
 
 
 def newest_record(namespace: str, name: str, seen: Seen) -> tuple[Ref, int, str] | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -18,6 +19,7 @@ from seatrial.model.snapshot import Snapshot
 from seatrial.plan.plan import Plan
 
 HELM = "helm"
+_WEBHOOK = re.compile(r'failed calling webhook "(?P<name>[^"]+)"')
 
 
 class Preflight(Struct, frozen=True):
@@ -54,12 +56,23 @@ def preflight(client: Client, snapshot: Snapshot, plans: Iterable[Plan]) -> Pref
         left += leftovers(releases, plan.case.before, snapshot, by_helm=by_helm)
         refused += admitted.refused(client, releases, plan.created_namespaces, snapshot)
         denied |= dict.fromkeys(permissions.missing(client, releases, by_helm=by_helm))
-    return Preflight(_once(wanted), _once(left), _once(refused), tuple(denied), tuple(snapshot.denied))
+    return Preflight(
+        _once(wanted), _once(left), _once(_unreported(refused, left)), tuple(denied), tuple(snapshot.denied)
+    )
 
 
 def _deployed(plan: Plan) -> list[Release]:
     """The releases of the steps, each once."""
     return list({id(release): release for release in plan.case.releases if release is not None}.values())
+
+
+def _unreported(refused: Iterable[Point], left: list[Point]) -> Iterator[Point]:
+    """Refusals without those of webhooks that are already reported as leftovers."""
+    known = [point.what for point in left if point.state == "fails"]
+    for point in refused:
+        called = _WEBHOOK.search(point.why)
+        if called is None or not any(what.endswith(f"({called['name']})") for what in known):
+            yield point
 
 
 def _once(points: Iterable[Point]) -> tuple[Point, ...]:

@@ -57,6 +57,15 @@ def stored(client: Client, namespace: str = "", release: str = "") -> Iterator[S
                 raise
 
 
+def are_hidden(client: Client, namespace: str) -> bool:
+    """Whether a list of records was forbidden."""
+    plurals = [f"{kind.lower()}s" for kind in records.KINDS]
+    return any(
+        "list" in one.verbs and not one.group and one.resource in plurals and one.namespace in ("", namespace)
+        for one in client.denials
+    )
+
+
 def _described(body: Body, kind: str) -> Iterator[Stored]:
     found = labels_of(body)
     if str(found.get("version") or "").isdigit() and records.NAME.fullmatch(name_of(body)):

@@ -17,7 +17,7 @@ from seatrial.helm.history import Revision
 from seatrial.helm.ownership import RELEASE_NAME
 from seatrial.kinds.core import conditions
 from seatrial.live.built import BUILD_GROUP, build_fault
-from seatrial.live.delivered import DEPLOYED, newest_record, records_of
+from seatrial.live.delivered import DEPLOYED, hidden_records, newest_record, no_record, records_of
 from seatrial.live.seen import IsServed, Record, Seen
 from seatrial.live.usable import absent, object_usable, secret_usable
 from seatrial.model.release import Release, Resource
@@ -55,6 +55,8 @@ class Problem(Struct, frozen=True):
     says: str
     object: Ref | None = None
     is_note: bool = False
+    is_unknown: bool = False
+    """Whether it may not be read, so that it is not known to be a problem."""
 
 
 class Checked(Struct, frozen=True):
@@ -69,6 +71,12 @@ class Checked(Struct, frozen=True):
     @property
     def passed(self) -> bool:
         return all(problem.is_note for problem in self.problems)
+
+    @property
+    def state(self) -> str:
+        if self.skipped or self.passed:
+            return "skipped" if self.skipped else "ok"
+        return "unknown" if all(one.is_note or one.is_unknown for one in self.problems) else "problem"
 
 
 Check = Callable[[View], Iterator[Problem]]
@@ -110,6 +118,9 @@ def _records(view: View) -> Iterator[Problem]:
             continue
         newest = newest_record(release.namespace, release.name, view.seen)
         where = f"release {release.name} in namespace {release.namespace}"
+        if newest is None and hidden_records(release.namespace, view.seen):
+            yield Problem(no_record(release.namespace, release.name, view.seen), is_unknown=True)
+            continue
         if newest is None:
             yield Problem(f"Helm has no record of {where}; helm upgrade and helm uninstall will not find it")
             continue
@@ -137,7 +148,7 @@ def _presence(view: View) -> Iterator[Problem]:
         if unserved:
             yield Problem(f"{ref}: {unserved}", ref)
         elif view.seen.get(ref) is None:
-            yield Problem(absent(ref, view.seen).missing, ref, is_note=not _known(ref, view.seen))
+            yield Problem(absent(ref, view.seen).missing, ref, is_unknown=not _known(ref, view.seen))
 
 
 def _readiness(view: View) -> Iterator[Problem]:
@@ -161,7 +172,7 @@ def _secrets(view: View) -> Iterator[Problem]:
         wanted = tuple(sorted(keys[ref]))
         verdict = secret_usable(ref, view.seen, wanted) if ref.kind == "Secret" else object_usable(ref, view.seen)
         if not verdict.usable:
-            yield Problem(verdict.missing, ref)
+            yield Problem(verdict.missing, ref, is_unknown=not _known(ref, view.seen))
 
 
 def _order(view: View) -> Iterator[Problem]:
