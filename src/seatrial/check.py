@@ -16,6 +16,7 @@ from seatrial.evidence.compare.engine_differences import Seen, contrasts, not_co
 from seatrial.evidence.compare.engine_outcomes import standings
 from seatrial.evidence.compare.inputs import Side, comparison, marked
 from seatrial.evidence.compare.real_engine import agreement
+from seatrial.evidence.explained import in_order_of_error
 from seatrial.evidence.obstacles import only_new, repairs_of, stopped
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.unknown_images import unknown_images
@@ -28,7 +29,7 @@ from seatrial.fix.ways import with_way_out
 from seatrial.fix.writing import guard
 from seatrial.judging import findings, identified
 from seatrial.model.engine import EngineId
-from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.errors import CannotContinue, NothingToCheck, TryAgain
 from seatrial.model.finding import Finding, worst_first
 from seatrial.model.masking import mask_of
 from seatrial.model.mix import Mix
@@ -107,6 +108,8 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
         try:
             with reading_instead({**texts, **dict(detour.files)}):
                 return _with_cases(_checked(again, progress))
+        except TryAgain:
+            raise
         except (CannotContinue, NothingToCheck):
             return None
 
@@ -239,7 +242,9 @@ def _judged(
     seen: list[Seen], found: list[Finding], line: Callable[[Place], str | None], continued: Sequence[Seen] = ()
 ) -> Result:
     """The result of rehearsals with what rules and invariants found; `line` reads the line at a place."""
-    placed = one_for_each_line(map(_placed, sorted(found, key=worst_first)))
+    named = in_order_of_error((one.rehearsal, one.case) for one in seen)
+    ordered = sorted(found, key=lambda one: (one.certainty == "may", one.removes, named(one), *worst_first(one)))
+    placed = one_for_each_line(map(_placed, ordered))
     result = _result(seen, tuple(with_way_out(finding, (one.case for one in seen)) for finding in placed), line)
     return replace(result, continued=tuple(Played(one.case.name, one.rehearsal) for one in continued))
 

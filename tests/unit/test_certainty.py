@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from seatrial.model.engine import EngineId
 from seatrial.model.finding import Certainty, Damage, Finding, agreed, worst_first
@@ -70,3 +71,10 @@ def test_what_happens_after_repairs_comes_after_its_equals_and_before_what_is_le
     worse = _found(*SCHEDULES, after=("x",), damage="data-loss")
     likely = _found("ordinary", certainty="likely")
     assert sorted([likely, last, next_, worse, now], key=worst_first) == [now, worse, next_, last, likely]
+
+
+def test_what_happens_to_many_objects_comes_first_then_what_has_the_lower_code() -> None:
+    few = _found(*SCHEDULES)
+    many = replace(few, objects=(*few.objects, *few.objects))
+    lower = replace(few, code="ST001")
+    assert sorted([few, lower, many], key=worst_first) == [many, lower, few]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -10,7 +10,9 @@ from seatrial.evidence.causes import COMPARES
 from seatrial.evidence.failures import StepFailure, failures, reason_of
 from seatrial.model.finding import Finding
 from seatrial.model.release import Case
-from seatrial.model.timeline import Rehearsal
+from seatrial.model.timeline import ORDINARY, Rehearsal
+
+LAST = 1_000_000
 
 
 def explains(finding: Finding, failure: StepFailure) -> bool:
@@ -28,6 +30,24 @@ def explains(finding: Finding, failure: StepFailure) -> bool:
     if finding.step != failure.step:
         return False
     return not about.isdisjoint(finding.objects) or (not about and finding.damage == "failed-deploy")
+
+
+def in_order_of_error(seen: Iterable[tuple[Rehearsal, Case]]) -> Callable[[Finding], int]:
+    """How soon the first error of a trial names an object of a finding; `LAST` if the finding does not explain it."""
+    first: dict[str, list[StepFailure]] = {}
+    for rehearsal, case in seen:
+        if rehearsal.schedule == ORDINARY:
+            first.setdefault(case.name, []).extend(list(failures(rehearsal, case))[:1])
+
+    def place(finding: Finding) -> int:
+        own = (one for one in first.get(finding.case, ()) if one.moment.rehearsal.engine in finding.engines)
+        failed = next(own, None)
+        if failed is None or finding.after or not explains(finding, failed):
+            return LAST
+        named = (number for number, ref in enumerate(failed.objects) if ref in finding.objects)
+        return next(named, len(failed.objects))
+
+    return place
 
 
 def with_other_versions(findings: Sequence[Finding], rehearsal: Rehearsal, case: Case) -> tuple[Finding, ...]:

@@ -189,12 +189,13 @@ def _certainty(group: list[Finding], engine: EngineId, schedules: Collection[str
     return "likely" if by_itself or ORDINARY in seen else "may"
 
 
-def worst_first(finding: Finding) -> tuple[bool, bool, int, bool, int, int, str, tuple[Ref, ...], str]:
+def worst_first(finding: Finding) -> tuple[bool, bool, int, bool, int, int, int, str, tuple[Ref, ...], str]:
     """The order of a report. What stops a deployment comes before what a removal does, unless it only may.
 
-    What happens as things are comes before what happens only after repairs.
+    What happens as things are comes before what happens only after repairs, and what happens to many objects before
+    what happens to few.
     """
     certainty, damage = CERTAINTIES.index(finding.certainty), DAMAGES.index(finding.damage)
     only_may, repairs = finding.certainty == "may", len(finding.after)
-    of_one = finding.rule, finding.objects, finding.case
+    of_one = -len(finding.objects), finding.code, finding.objects, finding.case
     return only_may, finding.removes, certainty, repairs > 0, damage, repairs, *of_one

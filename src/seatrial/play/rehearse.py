@@ -24,7 +24,7 @@ from seatrial.helm import records as helmrecords
 from seatrial.helm import sdk as helmsdk
 from seatrial.helm.versions import CRDS_NOT_AWAITED
 from seatrial.kinds.tables.catalogue import GROUPS
-from seatrial.model.errors import CannotContinue
+from seatrial.model.errors import CannotContinue, TryAgain
 from seatrial.model.mix import Mix, Pacing
 from seatrial.model.refusal import renumbered
 from seatrial.model.resource import Body, Ref, dig, labels_of, metadata, uid_of
@@ -73,7 +73,7 @@ def rehearse(
         except Stalled as why:
             tries += 1
             if tries == TRIES_MAX:
-                raise CannotContinue(f"{why}, {TRIES_MAX} times in a row: try again") from why
+                raise TryAgain(f"{why}, {TRIES_MAX} times in a row: try again") from why
 
 
 def _rehearsed(
