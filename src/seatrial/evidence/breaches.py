@@ -110,10 +110,12 @@ def explains_alike(finding: Finding, breach: Breach) -> bool:
 
 
 def certain(trial: Sequence[Reviewed]) -> set[object]:
-    """The hazards of which the rules say that they will happen."""
+    """The hazards that happen under every schedule, also those that a rule calls likely because of what it assumes."""
     found = (finding for one in trial for finding in one.findings)
-    merged = agreed((*found, *trial[0].elsewhere), {one.rehearsal.schedule for one in trial})
-    return {hazard(finding) for finding in merged if finding.certainty == "will"}
+    schedules = {one.rehearsal.schedule for one in trial}
+    merged = agreed((*found, *trial[0].elsewhere), schedules)
+    likely = (finding for finding in merged if finding.certainty == "likely" and schedules.issubset(finding.schedules))
+    return {hazard(finding) for finding in (*(f for f in merged if f.certainty == "will"), *likely)}
 
 
 def traced(rehearsal: Rehearsal, event: Event) -> Iterator[Event]:

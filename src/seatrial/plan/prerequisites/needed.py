@@ -130,9 +130,9 @@ def _described_key(name: str) -> tuple[str, str]:
 
 
 def pinned_operators(releases: Iterable[Release]) -> dict[str, Pin]:
-    """The operators that releases install with charts that are not at hand, if the version is pinned."""
+    """The operators whose charts are not at hand and whose version is pinned, first by what the releases install."""
     found: dict[str, Pin] = {}
-    for pin in (pin for release in releases for pin in release.pins if pin.installed):
+    for pin in sorted((pin for release in releases for pin in release.pins), key=lambda pin: pin.installed):
         operator = chart_operator(pin.chart)
         if operator is not None:
             found[operator.name] = pin
@@ -297,8 +297,8 @@ def _crd(
     pins: Mapping[str, Pin],
 ) -> tuple[Body, Prerequisite]:
     group, kind = key
-    pin = pins.get(operator_kinds()[key][0].name) if key in operator_kinds() else None
     versions = sorted({str(r.body.get("apiVersion", "")).rpartition("/")[2] for r in used})
+    pin = _pinned(key, versions, pins)
     namespaced = bool(used[0].ref.namespace) if used else True
     release = pin.version if pin else ""
     body = known.body if known else _permissive_crd(group, kind, versions, namespaced=namespaced, release=release)
@@ -312,13 +312,31 @@ def _crd(
     return body, Prerequisite(crd, why + _installed_by(key, versions, pin), brought_by=operator)
 
 
+def _pinned(key: tuple[str, str], versions: list[str], pins: Mapping[str, Pin]) -> Pin | None:
+    """The release of the operator of a kind, if it is known.
+
+    What pins a dependency that the values disable may be old: it counts only for versions that ended before it.
+    """
+    if key not in operator_kinds():
+        return None
+    operator, kind = operator_kinds()[key]
+    pin = pins.get(operator.name)
+    if pin is None or pin.installed:
+        return pin
+    release = release_number(pin.version, operator)
+    lacking = set(versions) - set(kind.served(release))
+    ended = {version.name for version in kind.versions if version.until and version.until <= release}
+    return pin if lacking and lacking <= ended else None
+
+
 def _installed_by(key: tuple[str, str], versions: list[str], pin: Pin | None) -> str:
     """The operator that installs a CRD, and its release or until which release it serves the used versions."""
     if key not in operator_kinds():
         return ""
     operator, kind = operator_kinds()[key]
     if pin is not None:
-        return f"; {operator.name} {pin.version} installs it ({pin.source})"
+        verb = "installs" if pin.installed else "is assumed to install"
+        return f"; {operator.name} {pin.version} {verb} it ({pin.source})"
     ended = [f"{v.name} before {'.'.join(map(str, v.until))}" for v in kind.versions if v.name in versions and v.until]
     return f"; {operator.name} installs it" + (f" ({', '.join(ended)})" if ended else "")
 

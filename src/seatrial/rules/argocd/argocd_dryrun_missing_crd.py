@@ -34,10 +34,12 @@ from seatrial.evidence.argocd.app_order import apps_out_of_turn
 from seatrial.evidence.argocd.syncs import look_at_operation
 from seatrial.evidence.argocd.unserved import Unknown, definition_of, generator_of, unknown_kinds
 from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.pinned import installed_separately, is_assumed
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.outcome import named, named_is
+from seatrial.phrases.pinned import is_installed_separately
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -50,14 +52,20 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _finding(rehearsal: Rehearsal, case: Case, unknown: Unknown) -> Finding:
     operation, definition = unknown.operation, definition_of(case, unknown)
+    moment = Moment(rehearsal, case, unknown.step)
+    refs = [resource.ref for resource in unknown.resources]
+    there = all(is_assumed(moment, ref) for ref in refs)
+    separate = [installed_separately(moment, ref) for ref in refs]
+    lacking = "a version that its CRD does not serve" if there else "a kind whose CRD does not exist yet"
     return found(
         RULE,
-        Moment(rehearsal, case, unknown.step),
-        objects=[resource.ref for resource in unknown.resources],
+        moment,
+        objects=refs,
         damage="failed-deploy",
-        message=f"the sync of {operation.app} fails before its first wave: "
-        f"{named_is(resource.ref for resource in unknown.resources)} of a kind whose CRD does not exist yet",
+        certainty="likely" if all(separate) else "will",
+        message=f"the sync of {operation.app} fails before its first wave: {named_is(refs)} of {lacking}",
         details=(
+            *dict.fromkeys(is_installed_separately(pin) for pin in separate if pin),
             f'Argo CD reports: "{operation.message}"',
             f"{definition.ref} is in {definition.file}, which another sync applies." if definition else "",
             f"Nothing was applied: {named(task.object for task in operation.tasks)}. Kinds are looked up before the "

@@ -15,8 +15,9 @@ before it has already been created. The error then mentions `deleting hook`, bec
 delete a previous copy, even without a `helm.sh/hook-delete-policy`.
 
 If nothing in the trial contains the CRD, seatrial assumes that the cluster has it, and lists it as a prerequisite. To
-set the version, name the operator in a trial file: `assume: operators: [external-secrets@1.0.0]`. Without that, a
-version that the newest known release of the operator no longer serves is reported as `may`.
+set the version, name the operator in a trial file: `assume: operators: [external-secrets@1.0.0]`. A lock file that pins
+the chart of the operator does the same; if the values disable that chart, the failure is only `likely`. Without either,
+a version that the newest known release of the operator no longer serves is reported as `may`.
 
 ## Example
 ```yaml
@@ -41,6 +42,7 @@ from msgspec import Struct
 from seatrial.evidence.faults import faults
 from seatrial.evidence.history import newest
 from seatrial.evidence.moment import Moment, found, moments
+from seatrial.evidence.pinned import installed_separately, is_assumed, pin_of
 from seatrial.evidence.unserved import (
     Unserved,
     defined_by,
@@ -55,10 +57,11 @@ from seatrial.kinds.operators.table import operator_kinds, release_number
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model.finding import Finding, Rule
-from seatrial.model.release import Case, Pin, Release, Resource
-from seatrial.model.resource import Body, Ref, group_of, name_of, ref_of, version_of
+from seatrial.model.release import Case, Release, Resource
+from seatrial.model.resource import Body, group_of, name_of, version_of
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.outcome import after_failure, first_named, named
+from seatrial.phrases.pinned import is_installed_separately
 
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
 SERVED = "{range .spec.versions[*]}{.name}={.served} {end}"
@@ -115,16 +118,19 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
     there = [(missing, definition_in_cluster(moment, missing)) for missing in kinds]
     first, *others = dict.fromkeys(missing.api_version for missing in kinds)
     versions = f"{first} and {len(others)} more" if others else first
+    separate = [installed_separately(moment, missing.users[0]) for missing in kinds]
     return found(
         RULE,
         moment,
         objects=users,
         damage="failed-deploy",
+        certainty="likely" if all(separate) else "will",
         message=f"{moment.act} fails: the cluster lacks {versions} for {first_named(users)}",
         details=(
             *dict.fromkeys(_what_is_there(missing, crd) for missing, crd in there),
             *dict.fromkeys(_known(missing.api_version, missing.kind) for missing in kinds),
             *dict.fromkeys(_pinned(moment, missing) for missing in kinds),
+            *dict.fromkeys(is_installed_separately(pin) for pin in separate if pin),
             *dict.fromkeys(_mixed(release, missing) for missing in kinds),
             moment.says,
             _not_ordering(moment, written) if any(crd for _, crd in there) else "",
@@ -153,21 +159,8 @@ def _known(api_version: str, kind: str) -> str:
 
 def _pinned(moment: Moment, missing: Unserved) -> str:
     """Which release of the operator the input installs, and where it says so."""
-    pin = _pin(moment, group_of(missing.api_version), missing.kind, installed=True)
+    pin = pin_of(moment.case, missing.users[0], installed=True)
     return f"The input installs chart {pin.chart} {pin.version} ({pin.source})." if pin else ""
-
-
-def _pin(moment: Moment, group: str, kind: str, *, installed: bool) -> Pin | None:
-    if (group, kind) not in operator_kinds():
-        return None
-    operator = operator_kinds()[group, kind][0]
-    pins = (pin for release in moment.case.releases if release for pin in release.pins)
-    return next((pin for pin in pins if pin.chart in operator.charts and pin.installed == installed), None)
-
-
-def _serves(pin: Pin, api_version: str, kind: str) -> bool:
-    operator, known = operator_kinds()[group_of(api_version), kind]
-    return version_of(api_version) in known.served(release_number(pin.version, operator))
 
 
 def _end_of(api_version: str, kind: str) -> Ending | None:
@@ -230,20 +223,11 @@ def _ending(moment: Moment, release: Release) -> Iterator[Finding]:
     for resource in release.resources:
         api_version = str(resource.body.get("apiVersion", ""))
         ending = _end_of(api_version, resource.ref.kind)
-        pinned = _pin(moment, resource.ref.group, resource.ref.kind, installed=True)
-        if ending is not None and pinned is None and _is_assumed(moment, resource.ref):
+        pinned = pin_of(moment.case, resource.ref, installed=True)
+        if ending is not None and pinned is None and is_assumed(moment, resource.ref):
             by_version.setdefault((api_version, ending), []).append(resource)
     for (api_version, ending), resources in by_version.items():
         yield _no_longer(moment, release, api_version, ending, resources)
-
-
-def _is_assumed(moment: Moment, ref: Ref) -> bool:
-    """Whether no release brings the CRD of this kind, so that one was assumed."""
-    live = definition_in_cluster(moment, Unserved(ref.kind, f"{ref.group}/", (), ()))
-    if live is None:
-        return False
-    crd = ref_of(live, namespaced=False)
-    return moment.case.is_assumed(crd) and all(resource.ref != crd for resource in moment.case.all_resources())
 
 
 def _no_longer(
@@ -251,26 +235,18 @@ def _no_longer(
 ) -> Finding:
     refs = [resource.ref for resource in resources]
     missing = Unserved(refs[0].kind, api_version, tuple(refs), tuple(resources))
-    lock = _pin(moment, refs[0].group, refs[0].kind, installed=False)
-    lacks = lock is not None and not _serves(lock, api_version, refs[0].kind)
-    known = (
-        f"Values disable chart {lock.chart}, so it is installed separately; {lock.source} pins {lock.version}, which "
-        "does not serve it."
-        if lock and lacks
-        else "The version in the cluster is not known, so it is assumed to be served."
-    )
     return found(
         RULE,
         moment,
         objects=refs,
         damage="failed-deploy",
-        certainty="likely" if lacks else "may",
+        certainty="may",
         message=f"{first_named(refs)} {'uses' if len(refs) == 1 else 'use'} {api_version}, removed in "
         f"{ending.operator} {ending.until}",
         details=(
             f'With {ending.until} or later {moment.speaker} fails: "no matches for kind "{refs[0].kind}" in version '
             f'"{api_version}"".',
-            known,
+            "The version in the cluster is not known, so it is assumed to be served.",
             _mixed(release, missing),
             f"If you know the version, set it in a trial file: assume: operators: [{ending.operator}@VERSION].",
         ),
