@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from seatrial import sources
 from seatrial.engines.engine import Engine
+from seatrial.helm import hooks
 from seatrial.model.options import ValueFlags
+from seatrial.model.release import Case
 from seatrial.model.trial import Step, Trial
 from seatrial.sources import CHART, git
 from seatrial.sources.charts.conditions import generates_values
@@ -57,6 +59,20 @@ def _again(trial: Trial, newest: Step, engine: Engine[Any], opened: Opened) -> T
     if same or newest.kill or not (opened.asks(chart) or generates_values(chart.files, looks=False)):
         return None
     return replace(trial, steps=(*trial.steps[: index + 1], replace(newest, action=repeat)))
+
+
+def with_second_upgrade(trial: Trial, case: Case) -> Trial | None:
+    """The same with its upgrade twice, if the first one makes hooks of regular resources.
+
+    Such a hook replaces an object of the first revision, and only the second upgrade shows what happens without that.
+    """
+    same = [step for step in trial.steps if step.source == trial.steps[0].source]
+    if len(same) != 2 or trial.steps[:2] != tuple(same):
+        return None
+    old, new = case.releases[:2]
+    made = {one.ref for one in old.resources if not hooks.is_hook(one.body)} if old else set()
+    flips = any(one.ref in made and hooks.is_hook(one.body) for one in new.resources) if new else False
+    return replace(trial, steps=(*trial.steps[:2], *trial.steps[1:])) if flips else None
 
 
 def _input(step: Step) -> tuple[str, tuple[str, ...], tuple[str, ...]]:

@@ -24,7 +24,7 @@ from seatrial.model.release import Case, Release
 from seatrial.model.resource import name_of
 from seatrial.model.result import Prerequisite
 from seatrial.model.trial import Step, Trial
-from seatrial.plan.cases import SAME_AGAIN, cases_of
+from seatrial.plan.cases import SAME_AGAIN, cases_of, with_second_upgrade
 from seatrial.plan.chosen_steps import chosen, with_detour
 from seatrial.plan.crowds import refuse_crowds
 from seatrial.plan.health_checks import tried_health_checks
@@ -232,7 +232,10 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
         left_out: list[str] = []
         for case, variant in cases_of(trial, load(engine.name), opened, options.values):
             try:
-                planned = _planned(variant, _setting(variant, engine, case, opened, options, history))
+                setting = _setting(variant, engine, case, opened, options, history)
+                planned = _planned(variant, setting)
+                if not opened.base and not options.steps and (again := with_second_upgrade(variant, planned.case)):
+                    planned = _planned(again, setting)
             except NotRendered as why:
                 left_out.append(_left_out(case, why, opened))
                 continue
