@@ -115,13 +115,13 @@ def _explained(moment: Moment, user: Resource, need: Need, producer: Resource) -
     operator = _operator(moment.case, producer)
     if operator is not None and moment.live(operator.ref) is None:
         return Awaited(moment.index, user, need, producer, "operator", operator)
-    store = _store(moment.case, producer, need.object)
+    store = store_of(moment.case, producer, need.object)
     if store is not None:
         return Awaited(moment.index, user, need, producer, "cycle", store=store)
     return Awaited(moment.index, user, need, producer, "trouble")
 
 
-def _store(case: Case, producer: Resource, product: Ref) -> Resource | None:
+def store_of(case: Case, producer: Resource, product: Ref) -> Resource | None:
     """What the source object needs and what itself needs the product: a store whose token it is to fetch."""
     needed = {need.object for need in needs_of(producer)}
     found = (resource for resource in case.all_resources() if resource.ref in needed)

@@ -47,7 +47,7 @@ def asked_by(hook: Resource, release: Release) -> Iterator[Asked]:
         needed = command.certainty == "will" and (command.fatal or command.retried)
         if needed and _is_client(command.words):
             for service in services:
-                if any(_names(word, service.ref, hook.ref.namespace) for word in command.words[1:]):
+                if any(names(word, service.ref, hook.ref.namespace) for word in command.words[1:]):
                     yield Asked(service, (*path, *place), " ".join(command.words), command.retried)
     mentioned = {need.object: need for need in needs_of(hook) if need.guess}
     for service in services:
@@ -100,7 +100,7 @@ def spec_path(hook: Resource) -> tuple[str, ...]:
     return ("spec",) if hook.ref.kind == "Pod" else ("spec", "template", "spec")
 
 
-def _names(word: str, service: Ref, namespace: str) -> bool:
+def names(word: str, service: Ref, namespace: str) -> bool:
     """Whether a word of a command line contains the DNS name of a Service: `db:5432`, `http://db.demo.svc/`."""
     full = rf"{re.escape(service.name)}\.{re.escape(service.namespace)}(?:\.svc(?:\.cluster\.local)?)?"
     name = rf"(?:{full}|{re.escape(service.name)})" if service.namespace == namespace else full

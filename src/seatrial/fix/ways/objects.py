@@ -27,6 +27,8 @@ WAYS: dict[str, Way] = {
     "securityContext, or requests and limits that fit. Or relax the namespace.",
     "needed-object-missing": "Create {other} before {object}, in the namespace where it looks for it; or correct the "
     "name at {at}. If your cluster has it, pass it with --assume FILE.",
+    "job-asks-service-too-early": "Let {object} wait for {other} in an init container at {at}: until nc -z HOST PORT; "
+    "do sleep 2; done. Or deploy {other} in an earlier step or wave that is awaited.",
     "duplicate-object": _twice,
     "controllers-never-converge": "Let one object decide about {object}: delete one of {others}, or give them "
     "different targets.",

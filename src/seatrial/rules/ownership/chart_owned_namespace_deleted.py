@@ -70,6 +70,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             went = (e for e in cascade(rehearsal, deletion) if moment.live(e.object) is None)
             named_too = _named_by_kubectl(moment)
             lost = [event for event in went if _should_stay(event, old, new) and event.object not in named_too]
+            lost = [event for event in lost if not ends or not _was_produced(moment, event.object)]
             if lost or not ends or not moment.ended.explicit:
                 yield _finding(moment, namespace, deletion, lost)
 
@@ -110,6 +111,13 @@ def _should_stay(event: Event, old: Release | None, new: Release | None) -> bool
     kept = annotations_of(event.before or {}).get(hooks.RESOURCE_POLICY) == "keep"
     listed = new is not None and new.find(event.object) is not None
     return own is None or hooks.is_hook(own.body) or kept or listed
+
+
+def _was_produced(moment: Moment, ref: Ref) -> bool:
+    """Whether an operator created it for an object of the trial: without that nobody needs it. Data are needed."""
+    created = [event for event in moment.rehearsal.of_object(ref) if event.effect == "created"]
+    by_operator = bool(created) and all(event.step >= 0 and event.cause is not None for event in created)
+    return by_operator and ref.kind != "PersistentVolumeClaim" and not moment.case.is_assumed(ref)
 
 
 def _is_of_the_trial(moment: Moment, ref: Ref) -> bool:

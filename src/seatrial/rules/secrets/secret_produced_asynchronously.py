@@ -49,7 +49,8 @@ from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.hooks import how
 from seatrial.phrases.objects import in_kubectl
-from seatrial.phrases.produced import IMAGE, awaited, finding_about
+from seatrial.phrases.outcome import first_named
+from seatrial.phrases.produced import IMAGE, IN_A_CYCLE, awaited, finding_about, store_of
 
 CERTIFICATE = "Certificate"
 READ_ONCE = ("env", "envFrom")
@@ -66,8 +67,46 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if one.store is None or one.store.ref == one.user.ref:  # Others that read the Secret only wait for the cycle.
             yield finding_about(RULE, rehearsal, case, one, INSTEAD.format(one.user.ref, one.producer.ref))
     for moment in moments(rehearsal, case):
+        if moment.ended.outcome == "ok":
+            yield from _cycles(moment)
         if moment.ended.action == "upgrade" and moment.ended.outcome == "ok":
             yield from _stale(moment)
+
+
+def _cycles(moment: Moment) -> Iterator[Finding]:
+    """Stores that wait for a Secret that they are to provide, if the engine waits for none of it."""
+    for producer in moment.release.resources if moment.release else ():
+        for secret in products(moment.case, producer):
+            store = store_of(moment.case, producer, secret)
+            if store is None or moment.live(secret) is not None or moment.live(store.ref) is None:
+                continue
+            need = next(need for need in needs_of(store) if need.object == secret)
+            yield _waiting(moment, producer, store, need)
+
+
+def _waiting(moment: Moment, producer: Resource, store: Resource, need: Need) -> Finding:
+    said = [e for e in moment.events() if e.effect == "said" and e.object == producer.ref]
+    readers = [r.ref for r in moment.case.all_resources() if r.ref != store.ref and need.object in _read(r)]
+    return found(
+        RULE,
+        moment,
+        objects=[store.ref, need.object],
+        damage="failed-deploy",
+        message=f"{store.ref} and {producer.ref} wait for each other after {moment.act}",
+        details=(
+            f"{producer.ref} reads {need.object} through {store.ref}, and that needs the same Secret first.",
+            f'{producer.ref} reports: "{said[-1].message}".' if said else "",
+            f"{moment.speaker} reports success; {first_named(readers)} never starts." if readers else "",
+        ),
+        way_out=(IN_A_CYCLE.format(store.ref),),
+        places=[store.place(*need.field), producer.place("metadata", "name")],
+        evidence=said[-1:],
+        confirm=f"kubectl get {in_kubectl(producer.ref)}  # never becomes ready",
+    )
+
+
+def _read(resource: Resource) -> set[Ref]:
+    return {need.object for need in needs_of(resource) if not need.optional and not need.guess}
 
 
 def _stale(moment: Moment) -> Iterator[Finding]:
