@@ -21,7 +21,6 @@ from seatrial.kinds.operators.manifests import crd_of, workloads
 from seatrial.kinds.operators.starting import crds_created
 from seatrial.kinds.operators.table import (
     OperatorKind,
-    chart_operator,
     is_cluster_scoped,
     operator_kinds,
     plural_for,
@@ -38,6 +37,7 @@ from seatrial.model.program import short
 from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, ref_of, version_of
 from seatrial.model.result import Prerequisite
+from seatrial.plan.prerequisites.pinned import pin_for, pinned_operators
 
 KUBERNETES_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
@@ -127,16 +127,6 @@ def _generated(given: Body) -> Iterable[str]:
 def _described_key(name: str) -> tuple[str, str]:
     kind, _, group = name.partition(".")
     return group, kind
-
-
-def pinned_operators(releases: Iterable[Release]) -> dict[str, Pin]:
-    """The operators whose charts are not at hand and whose version is pinned, first by what the releases install."""
-    found: dict[str, Pin] = {}
-    for pin in sorted((pin for release in releases for pin in release.pins), key=lambda pin: pin.installed):
-        operator = chart_operator(pin.chart)
-        if operator is not None:
-            found[operator.name] = pin
-    return found
 
 
 def operators(releases: Iterable[Release], given: Iterable[Body] = ()) -> list[tuple[Body, Prerequisite]]:
@@ -298,7 +288,7 @@ def _crd(
 ) -> tuple[Body, Prerequisite]:
     group, kind = key
     versions = sorted({str(r.body.get("apiVersion", "")).rpartition("/")[2] for r in used})
-    pin = _pinned(key, versions, pins)
+    pin = pin_for(key, versions, pins)
     namespaced = bool(used[0].ref.namespace) if used else True
     release = pin.version if pin else ""
     body = known.body if known else _permissive_crd(group, kind, versions, namespaced=namespaced, release=release)
@@ -310,23 +300,6 @@ def _crd(
     operator = operator_kinds()[key][0].name if key in operator_kinds() else ""
     crd = f"CustomResourceDefinition/{body['metadata']['name']}"
     return body, Prerequisite(crd, why + _installed_by(key, versions, pin), brought_by=operator)
-
-
-def _pinned(key: tuple[str, str], versions: list[str], pins: Mapping[str, Pin]) -> Pin | None:
-    """The release of the operator of a kind, if it is known.
-
-    What pins a dependency that the values disable may be old: it counts only for versions that ended before it.
-    """
-    if key not in operator_kinds():
-        return None
-    operator, kind = operator_kinds()[key]
-    pin = pins.get(operator.name)
-    if pin is None or pin.installed:
-        return pin
-    release = release_number(pin.version, operator)
-    lacking = set(versions) - set(kind.served(release))
-    ended = {version.name for version in kind.versions if version.until and version.until <= release}
-    return pin if lacking and lacking <= ended else None
 
 
 def _installed_by(key: tuple[str, str], versions: list[str], pin: Pin | None) -> str:
