@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from seatrial.evidence.causes import COMPARES
 from seatrial.evidence.failures import StepFailure, failures, reason_of
+from seatrial.model.engine import EngineId
 from seatrial.model.finding import Finding
 from seatrial.model.release import Case
 from seatrial.model.timeline import ORDINARY, Rehearsal
@@ -34,15 +35,15 @@ def explains(finding: Finding, failure: StepFailure) -> bool:
 
 def in_order_of_error(seen: Iterable[tuple[Rehearsal, Case]]) -> Callable[[Finding], int]:
     """How soon the first error of a trial names an object of a finding; `LAST` if the finding does not explain it."""
-    first: dict[str, list[StepFailure]] = {}
+    first: dict[EngineId, StepFailure] = {}
     for rehearsal, case in seen:
-        if rehearsal.schedule == ORDINARY:
-            first.setdefault(case.name, []).extend(list(failures(rehearsal, case))[:1])
+        failed = next(failures(rehearsal, case), None) if rehearsal.schedule == ORDINARY else None
+        if failed is not None:
+            first.setdefault(rehearsal.engine, failed)
 
     def place(finding: Finding) -> int:
-        own = (one for one in first.get(finding.case, ()) if one.moment.rehearsal.engine in finding.engines)
-        failed = next(own, None)
-        if failed is None or finding.after or not explains(finding, failed):
+        failed = next((first[engine] for engine in finding.engines if engine in first), None)
+        if failed is None or finding.after or failed.moment.case.name != finding.case or not explains(finding, failed):
             return LAST
         named = (number for number, ref in enumerate(failed.objects) if ref in finding.objects)
         return next(named, len(failed.objects))

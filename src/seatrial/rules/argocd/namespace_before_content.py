@@ -111,6 +111,9 @@ def _refused_for(event: Event, moment: Moment) -> Ref | None:
     if event.effect != "refused" or event.actor not in moment.rehearsal.actors:
         return None
     lacks = (ref for ref in event.missing if ref.kind == "Namespace" and ref.name == event.object.namespace)
+    # One that was there before was deleted meanwhile: other rules report that.
+    was_there = {e.object for e in moment.rehearsal.timeline[: event.index] if e.effect == "created"}
+    lacks = (ref for ref in lacks if ref not in was_there)
     return next((ref for ref in lacks if not moment.ended.release or ref.name != moment.ended.namespace), None)
 
 
