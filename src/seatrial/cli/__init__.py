@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from seatrial import __version__
 from seatrial.helm.environment import HELM_ENVIRONMENT
 from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.garbage import collect_rarely
 
 if TYPE_CHECKING:
     from cyclopts import CycloptsError
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if arguments is None:
         _restart_with(HELM_ENVIRONMENT)
+        collect_rarely()
         atexit.register(gc.freeze)  # The process ends: to look for garbage once more takes up to half a second.
     try:
         _refuse_few_descriptors()

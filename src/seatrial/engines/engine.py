@@ -129,8 +129,8 @@ class Engine(Struct, Generic[A], frozen=True):
     """Whether it still has to write down, in a place that is no object of a release, what its last request did."""
     inside: tuple[str, ...] = ()
     """Engines that it has in it: their requests are its own."""
-    other_version: Callable[[Sequence[PlannedStep[Any]], Rehearsal], Other | None] | None = None
-    """The same steps for its other major version, to compare, given how they were rehearsed."""
+    other_version: Callable[[Sequence[PlannedStep[Any]], Rehearsal, Sequence[Body]], Other | None] | None = None
+    """The same steps for its other major version, to compare; given how they were rehearsed, and what was there."""
     explicit: bool = False
     """Whether its input lists every object, as files and programs do, and charts do not."""
     has_cases: bool = False

@@ -12,6 +12,8 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
 from types import FrameType
 
+from seatrial.model.garbage import collect_rarely
+
 INTERRUPTED = 130
 SECONDS_TO_END = 5
 """For an interrupted worker to remove its temporary files."""
@@ -21,7 +23,7 @@ SECONDS_TO_END = 5
 def workers(count: int) -> Iterator[ProcessPoolExecutor]:
     """A pool whose processes end at once if this one is interrupted."""
     # The Go runtime of Helm does not survive a fork.
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_leave_signals_to_the_parent)
+    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_begin)
     done = False
     try:
         yield pool
@@ -45,8 +47,9 @@ def _end(workers: Sequence[BaseProcess]) -> None:
     signal.signal(signal.SIGINT, before)
 
 
-def _leave_signals_to_the_parent() -> None:
+def _begin() -> None:
     """In a worker: Ctrl-C reaches the parent, which ends its workers with SIGTERM; their check is interrupted then."""
+    collect_rarely()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _interrupt)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()

@@ -10,9 +10,10 @@ from seatrial.plan.plan import Plan
 
 
 def other_version(plan: Plan, rehearsal: Rehearsal) -> Plan | None:
-    """None where the engine has no other version to compare with."""
+    """None where the engine has no other version, or where that certainly does the same."""
     engine = load(plan.engine.name)
-    found = engine.other_version(plan.steps, rehearsal) if engine.other_version else None
+    there = (*plan.found, *plan.assumed, *plan.deployed)
+    found = engine.other_version(plan.steps, rehearsal, there) if engine.other_version else None
     if found is None:
         return None
     version, steps = found

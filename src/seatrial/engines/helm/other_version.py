@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from seatrial.engines.act import HelmAct
 from seatrial.engines.engine import PlannedStep
 from seatrial.engines.helm import sdk, v3
+from seatrial.engines.helm.alike import alike
 from seatrial.helm import records
 from seatrial.helm import sdk as helmsdk
 from seatrial.model.engine import EngineId
@@ -25,8 +26,10 @@ from seatrial.sources.stored import recorded
 Steps = tuple[PlannedStep[Any], ...]
 
 
-def other_version(steps: Sequence[PlannedStep[Any]], rehearsal: Rehearsal) -> tuple[EngineId, Steps] | None:
-    """Helm 4 itself where a binary of Helm 3 ran, else a simulated Helm 3; None where there is no other."""
+def other_version(
+    steps: Sequence[PlannedStep[Any]], rehearsal: Rehearsal, there: Sequence[Body]
+) -> tuple[EngineId, Steps] | None:
+    """Helm 4 itself where a binary of Helm 3 ran, else a simulated Helm 3; None without one, or if it does the same."""
     acts = [step.act for step in steps if isinstance(step.act, HelmAct)]
     if any(act.simulated for act in acts):
         return None
@@ -34,6 +37,8 @@ def other_version(steps: Sequence[PlannedStep[Any]], rehearsal: Rehearsal) -> tu
         if helmsdk.missing:
             return None
         return EngineId(sdk.NAME, sdk.VERSION), with_client(steps)
+    if alike(steps, rehearsal, there):
+        return None
     known: list[PlannedStep[Any]] = []
     for index, step in enumerate(steps):
         if not isinstance(step.act, HelmAct) or not step.act.asks or step.release is None:

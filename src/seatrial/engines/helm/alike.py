@@ -1,0 +1,85 @@
+"""Rehearsals that the other major version of Helm certainly repeats, so that it need not be rehearsed to compare.
+
+Helm 3 creates and patches where Helm 4 applies, in the same order of kinds. Where every write of Helm 4 created an
+object, left it unchanged or deleted it at once, nothing was refused, and only the control plane acted, the writes of
+Helm 3 are accepted as well. Knows no differences of the versions: where one could show, the answer is no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from seatrial.engines.act import HelmAct
+from seatrial.engines.engine import PlannedStep
+from seatrial.helm import hooks, records
+from seatrial.model.release import Release
+from seatrial.model.resource import Body, annotations_of
+from seatrial.model.timeline import Event, Rehearsal
+
+HELM = "helm"
+KINDS = frozenset(
+    (
+        *("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount", "ConfigMap", "Secret"),
+        *("Service", "Ingress", "IngressClass", "NetworkPolicy", "PriorityClass", "PodDisruptionBudget"),
+        *("Deployment", "DaemonSet", "CronJob", "HorizontalPodAutoscaler"),
+    )
+)
+"""Kinds that both versions have at the same place in their order, and that hold nothing when they are deleted."""
+THERE = KINDS | {"StorageClass"}
+"""What may be in the cluster before: it neither refuses nor changes other objects."""
+CONTROL_PLANE = frozenset(
+    (
+        *("kubernetes", "kubelet", "garbage-collector", "namespace-controller", "serviceaccount-controller"),
+        *("service-controller", "endpoint-controller", "endpointslice-controller", "ingress-controller"),
+        *("deployment-controller", "replicaset-controller", "daemonset-controller", "cronjob-controller"),
+        *("job-controller", "disruption-controller", "clusterrole-aggregation-controller"),
+    )
+)
+FLAGS = frozenset(("--wait",))
+DID = frozenset((("apply", "created"), ("apply", "unchanged"), ("delete", "deleted")))
+RECORDED = frozenset((*DID, ("create", "created"), ("update", "changed")))
+"""What may have happened to Helm's own records."""
+
+
+def alike(steps: Sequence[PlannedStep[Any]], rehearsal: Rehearsal, there: Sequence[Body]) -> bool:
+    """Whether every step of a rehearsal with Helm 4 certainly ends well with Helm 3, too."""
+    return (
+        all(step.outcome == "ok" and step.again is None for step in rehearsal.steps)
+        and all(body.get("kind") in THERE for body in there)
+        and all(map(_is_plain_step, steps))
+        and all(map(_is_plain_event, rehearsal.timeline))
+    )
+
+
+def _is_plain_step(planned: PlannedStep[Any]) -> bool:
+    act, release = planned.act, planned.release
+    if not isinstance(act, HelmAct) or not FLAGS.issuperset(act.flags) or planned.step.kill:
+        return False
+    return act.action != "test" and (release is None or _is_plain_release(release))
+
+
+def _is_plain_release(release: Release) -> bool:
+    names = {resource.ref for resource in release.resources}
+    return (
+        not release.crds
+        and len(names) == len(release.resources)
+        and all(_is_plain(resource.ref.kind, resource.body) for resource in release.resources)
+    )
+
+
+def _is_plain(kind: str, body: Body) -> bool:
+    """Whether it is a regular resource without a policy, or a hook that no step of the trial runs."""
+    if hooks.is_hook(body):
+        return {*hooks.events_of(body)} <= {*hooks.EVENTS_OF["test"]}
+    return kind in KINDS and hooks.RESOURCE_POLICY not in annotations_of(body)
+
+
+def _is_plain_event(event: Event) -> bool:
+    if event.actor != HELM:
+        return event.actor in CONTROL_PLANE and event.effect != "refused"
+    what = event.verb, event.effect
+    if records.NAME.fullmatch(event.object.name):
+        return what in RECORDED
+    # Templates that ask the cluster may render more than was planned.
+    return what in DID and _is_plain(event.object.kind, event.after or event.before or {})
