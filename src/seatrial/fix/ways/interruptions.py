@@ -13,8 +13,8 @@ WAYS: dict[str, Way] = {
     "interrupted-step-cannot-be-repeated": {
         "": "Run the commands above. Give hooks before-hook-creation, and hooks of the uninstall objects of their "
         "own, so that every write up to {object} can be repeated.",
-        "argocd": "Let the Application retry a sync that fails: spec.syncPolicy.retry.limit. Otherwise run the "
-        "commands above.",
+        "argocd": "Let the Application retry a sync that fails at {object}: spec.syncPolicy.retry.limit. Otherwise run "
+        "the commands above.",
         "pulumi": "Run the commands above, which import {object}. Do not cancel an up while it creates.",
     },
     "interrupted-step-loses-or-doubles": {
