@@ -417,3 +417,12 @@ def test_cells_of_the_webhook_table_are_coloured() -> None:
         if "helm@3 " in text
     )
     assert row == "    helm@3  1     create   <good served><good present><doubt none><doubt missing><bad refused>"
+
+
+def test_a_detail_with_one_error_for_each_object_is_cut_unless_verbose() -> None:
+    errors = "Helm reports: " + ", ".join(f'no matches for kind "Kind{number}"' for number in range(40))
+    finding = replace(FINDING, details=(errors,))
+    short = rendered(finding)
+    assert '"Kind1"' in short and '"Kind39"' not in short
+    assert "... (-v shows all)" in short
+    assert '"Kind39"' in rendered(finding, page=replace(PIPE, verbose=True))

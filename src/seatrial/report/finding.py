@@ -20,6 +20,9 @@ from seatrial.report.wording import after, counted, fix_label, fix_line, listed
 EVIDENCE_MAX = 6
 """Events shown for one finding: the first half and the last half."""
 
+DETAIL_MAX = 500
+"""Characters of a detail: engines report one error for each of fifty objects in one sentence."""
+
 DIFF_MAX = 14
 """Lines of the diff of a fix that are shown, with its headers."""
 
@@ -37,7 +40,7 @@ def in_full(finding: Finding, result: Result, page: Page) -> Iterator[Line]:
     note = " " * (gutter_of(finding.places) + 2)
     yield from _evidence(finding, result, page, note)
     for detail in finding.details:
-        yield from _note("", detail, page, note)
+        yield from _note("", detail if page.verbose else _first_words(detail), page, note)
     if race := _race(finding):
         yield from _note(f"{finding.certainty}: ", race, page, note)
     if len({played.rehearsal.engine for played in result.played}) > 1:
@@ -58,6 +61,12 @@ def in_brief(finding: Finding, page: Page) -> Iterator[Line]:
     yield from _headline(finding, page)
     if finding.places:
         yield line("  ", Piece("-->", "place"), " ", where(finding.places))
+
+
+def _first_words(detail: str) -> str:
+    if len(detail) <= DETAIL_MAX:
+        return detail
+    return f"{detail[: detail.rfind(' ', 0, DETAIL_MAX)].rstrip()} ... (-v shows all)"
 
 
 def _race(finding: Finding) -> str:
