@@ -250,3 +250,8 @@ def test_only_files_of_the_input_are_changed(folder: Path, monkeypatch: pytest.M
     assert why_not("git:main:v2/a.yaml") == "git:main:v2/a.yaml is of a commit"
     monkeypatch.setattr("os.access", lambda path, mode: False)
     assert why_not("v2/a.yaml") == "v2/a.yaml is read-only"
+
+
+def test_a_file_that_cannot_be_read_again_is_left_alone(folder: Path) -> None:
+    (done,) = written([Patch("gone.yaml", "a: 1\n", "a: 2\n", ())])
+    assert done.error.startswith("gone.yaml: read the file again") and list(folder.iterdir()) == []
