@@ -2,7 +2,8 @@
 
 Helm 3 creates and patches where Helm 4 applies, in the same order of kinds. Where every write of Helm 4 created an
 object, left it unchanged or deleted it at once, nothing was refused, and only the control plane acted, the writes of
-Helm 3 are accepted as well. Knows no differences of the versions: where one could show, the answer is no.
+Helm 3 are accepted as well. Not with flags: the versions differ in when `--wait` ends. Knows no differences of the
+versions: where one could show, the answer is no.
 """
 
 from __future__ import annotations
@@ -36,7 +37,6 @@ CONTROL_PLANE = frozenset(
         *("job-controller", "disruption-controller", "clusterrole-aggregation-controller"),
     )
 )
-FLAGS = frozenset(("--wait",))
 DID = frozenset((("apply", "created"), ("apply", "unchanged"), ("delete", "deleted")))
 RECORDED = frozenset((*DID, ("create", "created"), ("update", "changed")))
 """What may have happened to Helm's own records."""
@@ -54,7 +54,7 @@ def alike(steps: Sequence[PlannedStep[Any]], rehearsal: Rehearsal, there: Sequen
 
 def _is_plain_step(planned: PlannedStep[Any]) -> bool:
     act, release = planned.act, planned.release
-    if not isinstance(act, HelmAct) or not FLAGS.issuperset(act.flags) or planned.step.kill:
+    if not isinstance(act, HelmAct) or act.flags or planned.step.kill:
         return False
     return act.action != "test" and (release is None or _is_plain_release(release))
 
