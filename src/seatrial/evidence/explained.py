@@ -34,12 +34,11 @@ def explains(finding: Finding, failure: StepFailure) -> bool:
 
 
 def in_order_of_error(seen: Iterable[tuple[Rehearsal, Case]]) -> Callable[[Finding], int]:
-    """How soon the first error of a trial names an object of a finding; `LAST` if the finding does not explain it."""
-    first: dict[EngineId, StepFailure] = {}
+    """How soon the first error of the default case names an object of a finding; `LAST` if that does not explain it."""
+    first: dict[EngineId, StepFailure | None] = {}
     for rehearsal, case in seen:
-        failed = next(failures(rehearsal, case), None) if rehearsal.schedule == ORDINARY else None
-        if failed is not None:
-            first.setdefault(rehearsal.engine, failed)
+        if rehearsal.schedule == ORDINARY and rehearsal.engine not in first:
+            first[rehearsal.engine] = next(failures(rehearsal, case), None)
 
     def place(finding: Finding) -> int:
         failed = next((first[engine] for engine in finding.engines if engine in first), None)
