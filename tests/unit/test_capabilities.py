@@ -28,5 +28,6 @@ def test_what_works_is_shown_by_tests_that_exist() -> None:
 
 def test_the_sum_is_right() -> None:
     counts = Counter(state for _, _, state, *_ in ROW.findall(TEXT))
-    words = f"{counts['works']} work, {counts['partly']} work in part, {counts['missing']} are missing"
+    missing = f"{counts['missing']} {'is' if counts['missing'] == 1 else 'are'} missing"
+    words = f"{counts['works']} work, {counts['partly']} work in part, {missing}"
     assert words in " ".join(TEXT.split())
