@@ -12,9 +12,13 @@ from chartfolder import CHART, config_map, write
 
 CHARTS = 30
 PROGRAM = """\
+import signal
 import sys
 from seatrial.cli import main
 from seatrial.fleet import folder
+
+# Shells start what runs in the background with SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 checked = folder._checked
 

@@ -96,7 +96,8 @@ class _Trying:
         self._fixing = fixing
         self._why_not = why_not
         self._recheck = recheck
-        self._seen: set[str] = set()
+        self._seen: dict[str, int] = {}
+        """How many fixes were accepted when a finding was last tried, by its fingerprint."""
         result = checked.result
         limit, each = fixing.rehearsals_max, _cost(result)
         self._left = min(fixing.tries_max, limit // each) if limit else fixing.tries_max
@@ -111,7 +112,7 @@ class _Trying:
     def with_fix(self, finding: Finding) -> Finding:
         if finding.after:
             return finding  # It is tried when what stands before it is fixed.
-        self._seen.add(finding.fingerprint)
+        self._seen[finding.fingerprint] = len(self.accepted)
         fixable = finding.rule in fixers() or plan_for(finding) is not None
         if not fixable or not self._is_wanted(finding):
             return finding
@@ -126,13 +127,13 @@ class _Trying:
         return replace(finding, fix=self._tried(finding, proposals) or _by_hand(finding, proposals) or finding.fix)
 
     def go_on(self) -> None:
-        """Try fixes of what only shows with those that are accepted, until nothing new shows."""
+        """Try fixes of what shows only with those that are accepted, or was tried without them, until none is left."""
         while self._left and (new := [one for one in self.result.findings if self._is_new(one)]):
             for finding in new:
                 self.with_fix(finding)
 
     def _is_new(self, finding: Finding) -> bool:
-        return not finding.after and finding.fingerprint not in self._seen
+        return not finding.after and self._seen.get(finding.fingerprint, -1) < len(self.accepted)
 
     def _is_wanted(self, finding: Finding) -> bool:
         wanted = self._fixing.wanted

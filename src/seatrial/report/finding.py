@@ -20,7 +20,7 @@ from seatrial.report.wording import after, counted, fix_label, fix_line, listed
 EVIDENCE_MAX = 6
 """Events shown for one finding: the first half and the last half."""
 
-DETAIL_MAX = 500
+DETAIL_MAX = 800
 """Characters of a detail: engines report one error for each of fifty objects in one sentence."""
 
 DIFF_MAX = 14

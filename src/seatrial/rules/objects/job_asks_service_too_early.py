@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.history import owner_of
-from seatrial.evidence.hooks.services import asked_by
+from seatrial.evidence.hooks.services import asked_by, backends
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.finding import Finding, Rule
@@ -59,7 +59,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if release is None or called is None or event.object.kind != "Pod" or event.effect != "said":
                 continue
             job, service = _failed_job(moment, release, event), release.find(called)
-            if job is not None and service is not None and job.ref not in seen:
+            if job is not None and service is not None and job.ref not in seen and not _waits(moment, release, service):
                 seen.add(job.ref)
                 yield _finding(moment, release, job, service, event)
 
@@ -71,6 +71,13 @@ def _failed_job(moment: Moment, release: Release, event: Event) -> Resource | No
     if job is None or job.ref.kind != "Job" or hooks.is_hook(job.body) or argocd_hooks.is_hook(job.body):
         return None
     return job if _has_failed(moment, job.ref) else None
+
+
+def _waits(moment: Moment, release: Release, service: Resource) -> bool:
+    """Whether the pods behind a Service lack something themselves: what they lack is the cause."""
+    behind = {one.ref for one in backends(service, release)}
+    lacking = (event for event in moment.events() if event.object.kind == "Pod" and event.missing)
+    return any(owner_of(moment, event.object, event.after) in behind for event in lacking)
 
 
 def _has_failed(moment: Moment, job: Ref) -> bool:

@@ -64,9 +64,10 @@ def _in_own_registry(moment: Moment) -> Iterator[Finding]:
     for user in resources if registries else ():
         path = spec_path(user)
         for place, container in containers_of(dig(user.body, *path) or {}):
-            host = str(container.get("image") or "").partition("/")[0]
+            # Without a slash, or without a dot and a port before it, the image is in the default registry.
+            host, slash, _ = str(container.get("image") or "").partition("/")
             registry = next((one for one in registries if names(host, one.ref, user.ref.namespace)), None)
-            if registry is not None and {".", ":"} & set(host):
+            if registry is not None and slash and {".", ":"} & set(host):
                 yield _empty(moment, user, registry, (*path, *place, "image"))
                 break
 
