@@ -90,7 +90,8 @@ def _sent(server: ApiServer, clients: list[HTTPConnection], batch: list[tuple[st
 
 
 def _seen(status: int, text: bytes) -> str:
-    if status >= 400 and json.loads(text).get("kind") != "Status":
+    # The API server says so at paths at which nothing is served; everything else is a Status.
+    if status >= 400 and text != b"404 page not found\n" and json.loads(text).get("kind") != "Status":
         return "no Status"
     return "fault" if b"fault of seatrial" in text else str(status)
 
