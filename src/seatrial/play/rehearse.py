@@ -311,11 +311,12 @@ def _hung_at(ended: Ended) -> tuple[Ref, ...]:
 
 def _real_client(cluster: Cluster, engine: str, act: HelmAct | Invocation, transcript: Transcript) -> Ended:
     """Each act has a server of its own: what a cancelled client still sends ends with it."""
-    run = load(engine).run
+    run, action = load(engine).run, load(engine).action(act.action)
     assert run is not None
     manager = "" if act.binary or helmsdk.missing else helmsdk.FIELD_MANAGER
     start = cluster.recorder.count
-    with ApiServer(cluster, actor=engine, client_manager=manager, transcript=transcript) as server:
+    in_turn = action is not None and bool(action.unordered)
+    with ApiServer(cluster, actor=engine, client_manager=manager, transcript=transcript, in_turn=in_turn) as server:
         ended = run(act, OverHttp(cluster, server))
     if ended.outcome == "failed":
         refuse_environment(ended.error)

@@ -159,6 +159,8 @@ class Connection(asyncio.Protocol):
             raise _TooLarge(HEADERS_TOO_LARGE)
 
     def _respond(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes, *, keep: bool) -> None:
+        if method == "PATCH" and self.server.holds(url, lambda: self._respond(method, url, headers, body, keep=keep)):
+            return
         polls = self.server.count_request(url, is_read=method == "GET")
         try:
             if self.server.guard is not None:
@@ -175,6 +177,7 @@ class Connection(asyncio.Protocol):
             reply = refusal(refused.code, refused.status())
         self._send(reply, keep=keep, head=method == "HEAD")
         self.server.mark_activity(reads=method == "GET")
+        self.server.answered(method, url, reply.code)
 
     def _http_request(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes) -> HttpRequest:
         path, _, query = url.partition("?")

@@ -19,6 +19,7 @@ from seatrial.cluster import watch
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.connection import Connection, objects_of
 from seatrial.cluster.server.guard import Guard
+from seatrial.cluster.server.in_turn import Answer, InTurn
 from seatrial.cluster.server.transcript import Transcript
 from seatrial.model.resource import Body, Ref
 from seatrial.sandbox import Door
@@ -37,6 +38,9 @@ UNREAD_TOTAL_MAX = 256 * 1024 * 1024
 REQUEST_SECONDS_MAX = 60.0
 """For a request to become complete, on a server that is there for long."""
 SWEEP_SECONDS = 5.0
+TURN_SECONDS = 0.25
+"""How long a request waits for those whose turn comes first, while its client is idle."""
+NOT_FOUND = 404
 POLL_SECONDS = 1.0
 """A client that repeats a request after this time, while nothing has changed, is waiting for a change."""
 
@@ -53,7 +57,9 @@ class ApiServer:
         client_manager: str = "",
         transcript: Transcript | None = None,
         guard: Guard | None = None,
+        in_turn: bool = False,
     ) -> None:
+        """`in_turn`: the client creates the objects of a kind side by side."""
         self.cluster = cluster
         self.actor = actor
         """The actor, if the caller knows it better than the client's user agent."""
@@ -73,6 +79,7 @@ class ApiServer:
         self.transcript = transcript
         self.guard = guard
         """Who may send requests; everyone on this machine where it is None."""
+        self._in_turn = InTurn() if in_turn else None
         self.requests = 0
         self._last_traffic = self._last_acted = (time.monotonic(), time.process_time())
         self.connections: set[Connection] = set()
@@ -204,6 +211,40 @@ class ApiServer:
         self._polled.add(url)
         return True
 
+    def holds(self, url: str, answer: Answer) -> bool:
+        """Whether a creation arrives before its turn: then `answer` is called when that has come."""
+        if self._in_turn is None:
+            return False
+        is_first = not self._in_turn.waits
+        held = any(self._in_turn.holds(ref, answer) for ref in objects_of(self.cluster, url))
+        if held:
+            self.requests += 1
+            self.mark_activity()
+        if held and is_first:
+            self._await_turn()
+        return held
+
+    def answered(self, method: str, url: str, code: int) -> None:
+        """A request was answered, and another one may have waited for that."""
+        if self._in_turn is None or not (method == "PATCH" or (method == "GET" and code == NOT_FOUND)):
+            return
+        for ref in objects_of(self.cluster, url):
+            if method == "PATCH":
+                _soon(self._in_turn.wrote(ref))
+            else:
+                self._in_turn.not_found(ref)
+
+    def _await_turn(self) -> None:
+        asyncio.get_running_loop().call_later(TURN_SECONDS, self._skip_turn, self.requests)
+
+    def _skip_turn(self, requests: int) -> None:
+        """Go on without a request that does not arrive, unless the client has been busy since."""
+        if self._in_turn is None or not self._in_turn.waits or self._closed:
+            return
+        if requests == self.requests and not self.computes():
+            _soon(self._in_turn.skip())
+        self._await_turn()
+
     def run_for(self, url: str) -> None:
         """Run the controllers of a slow cluster for what is polled. The reply shows the result."""
         self.cluster.awaits(objects_of(self.cluster, url))
@@ -264,6 +305,11 @@ class ApiServer:
             for connection in tuple(self.connections):
                 connection.cut()
             await asyncio.sleep(0)
+
+
+def _soon(answer: Answer | None) -> None:
+    if answer is not None:
+        asyncio.get_running_loop().call_soon(answer)
 
 
 def _never(body: Body) -> bool:
