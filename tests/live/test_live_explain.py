@@ -212,8 +212,31 @@ def test_a_terminating_namespace_is_traced_to_the_object_with_a_finalizer(room: 
 def test_an_active_namespace_shows_what_is_not_ready(room: Room) -> None:
     room.put(deployment(volumes=[{"name": "a", "configMap": {"name": "absent"}}]))
     found = stuck(room, "namespace/default")
-    assert found.links[0].says == "1 of its objects are not ready"
+    assert found.links[0].says == "1 of its objects is not ready"
     assert found.links[-1].object == Ref("ConfigMap", "default", "absent")
+
+
+def test_an_active_namespace_shows_the_kustomization_that_is_not_ready(room: Room) -> None:
+    room.namespace("flux-system")
+    room.put(custom("kustomize.toolkit.fluxcd.io", "Kustomization"))
+    message = "kustomization path not found: stat /tmp/apps: no such file or directory"
+    waits = {"type": "Ready", "status": "False", "reason": "ArtifactFailed", "message": message}
+    room.put(flux("Kustomization", "kustomize.toolkit.fluxcd.io/v1", "apps", {}, waits))
+    found = stuck(room, "namespace/flux-system")
+    assert objects(found) == ["Namespace/flux-system", "Kustomization/flux-system/apps"]
+    assert found.links[0].says == "1 of its objects is not ready"
+    assert found.links[-1].says == f"ArtifactFailed: {message}"
+
+
+def test_an_active_namespace_shows_the_application_that_is_not_synced(room: Room) -> None:
+    room.namespace("argocd")
+    room.put(custom("argoproj.io", "Application"))
+    status = {"sync": {"status": "OutOfSync"}, "health": {"status": "Missing"}}
+    meta = {"name": "shop", "namespace": "argocd"}
+    room.put({"apiVersion": "argoproj.io/v1", "kind": "Application", "metadata": meta, "status": status})
+    found = stuck(room, "namespace/argocd")
+    assert objects(found) == ["Namespace/argocd", "Application/argocd/shop"]
+    assert found.links[-1].says == "it is OutOfSync"
 
 
 def test_the_command_prints_the_chain_the_cause_and_the_next_command(

@@ -42,6 +42,7 @@ WORKLOADS = (
     ("Job", "batch"),
     ("PersistentVolumeClaim", ""),
 )
+DELIVERERS = (("Application", ARGOCD_GROUP), ("Kustomization", KUSTOMIZE_GROUP), ("HelmRelease", HELM_GROUP))
 SOURCE_GROUP = "source.toolkit.fluxcd.io"
 ALSO_MAX = 5
 DEPTH_MAX = 8
@@ -228,9 +229,7 @@ def _namespace(name: str, seen: Seen) -> _View:
     if body is None:
         return _View((Link(ref, "does not exist"),))
     if not is_terminating(body):
-        found = [ref_of(one) for kind, group in WORKLOADS for one in seen.all(kind, name, group)]
-        unready = tuple(one for one in found if not object_usable(one, seen).usable)
-        return _View((Link(ref, f"{len(unready)} of its objects are not ready"),) if unready else (), unready)
+        return _active(ref, seen)
     says, remaining = _terminating(ref, body)
     kept = [one for kind in remaining for one in _of_resource(kind, name, seen) if finalizers_of(one)]
     if not kept:
@@ -238,6 +237,28 @@ def _namespace(name: str, seen: Seen) -> _View:
     held = ", ".join(finalizers_of(kept[0]))
     more = f" ({len(kept)} objects like it)" if len(kept) > 1 else ""
     return _View((says, Link(ref_of(kept[0]), f"is being deleted and waits for the finalizer {held}{more}")))
+
+
+def _active(namespace: Ref, seen: Seen) -> _View:
+    """A namespace that stays: its workloads, or else what delivers to this or to other namespaces."""
+    unready = tuple(one for one in _in(namespace, WORKLOADS, seen) if not object_usable(one, seen).usable)
+    undelivered = {one: view for one in _in(namespace, DELIVERERS, seen) if (view := _delivered(one, seen)).says}
+    if not unready and not undelivered:
+        return _View(())
+    count = len(unready) + len(undelivered)
+    says = Link(namespace, f"{count} of its objects {'is' if count == 1 else 'are'} not ready")
+    if unready:
+        return _View((says,), (*unready, *undelivered))
+    below = next(iter(undelivered.values()))
+    return _View((says, *below.says), (*below.objects, *list(undelivered)[1:]), below.notes)
+
+
+def _in(namespace: Ref, kinds: Iterable[tuple[str, str]], seen: Seen) -> Iterator[Ref]:
+    return (ref_of(one) for kind, group in kinds for one in seen.all(kind, namespace.name, group))
+
+
+def _delivered(ref: Ref, seen: Seen) -> _View:
+    return _application(ref, seen) if ref.group == ARGOCD_GROUP else _flux(ref, seen)
 
 
 def _terminating(ref: Ref, body: Body) -> tuple[Link, list[str]]:
