@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 from faultproxy import FOREVER, Fault
-from worlds import World, opened
+from worlds import World, deployed_shop
 
 from seatrial.cli import main
-from seatrial.helm.history import existing_objects
-from seatrial.play.prerequisites import put_deployed
-from seatrial.sources.stored import read_history
 
 CHART = """
 apiVersion: v1
@@ -40,16 +37,7 @@ spec:
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     """A cluster in which Helm has deployed the chart."""
-    (tmp_path / "shop" / "templates").mkdir(parents=True)
-    (tmp_path / "shop" / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
-    (tmp_path / "shop" / "templates" / "all.yaml").write_text(CHART)
-    with opened() as found:
-        rendered = tmp_path / "rendered.yaml"
-        rendered.write_text(CHART)
-        history = read_history(str(rendered), name="shop", usual="shop")
-        put_deployed(found.cluster, existing_objects(history), server_side=True)
-        found.cluster.settle()
-        (tmp_path / "kubeconfig").write_text(found.kubeconfig())
+    with deployed_shop(tmp_path, CHART) as found:
         yield found
 
 

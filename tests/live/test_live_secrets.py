@@ -8,12 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from worlds import opened
+from worlds import deployed_shop
 
 from seatrial.cli import main
-from seatrial.helm.history import existing_objects
-from seatrial.play.prerequisites import put_deployed
-from seatrial.sources.stored import read_history
 
 PASSWORD = "correct-horse-battery"
 SHOWN = re.compile("correct-horse|" + base64.b64encode(PASSWORD.encode()).decode()[:16])
@@ -39,17 +36,9 @@ spec:
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A cluster in which Helm has deployed the chart, whose next version has another password."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "shop" / "templates").mkdir(parents=True)
-    (tmp_path / "shop" / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
     changed = CHART.replace(PASSWORD, f"{PASSWORD}-2")
-    (tmp_path / "shop" / "templates" / "all.yaml").write_text(changed)
     (tmp_path / "objects.yaml").write_text(changed)
-    (tmp_path / "rendered.yaml").write_text(CHART)
-    with opened() as found:
-        history = read_history("rendered.yaml", name="shop", usual="shop")
-        put_deployed(found.cluster, existing_objects(history), server_side=True)
-        found.cluster.settle()
-        (tmp_path / "kubeconfig").write_text(found.kubeconfig())
+    with deployed_shop(tmp_path, CHART, changed):
         yield
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from faultproxy import FaultProxy, faults_before
 
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
+from seatrial.helm.history import existing_objects
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.live.client import Client
 from seatrial.live.kubeconfig import Target
 from seatrial.model.resource import Body, name_of, ref_of, with_metadata
-from seatrial.play.prerequisites import assume
+from seatrial.play.prerequisites import assume, put_deployed
+from seatrial.sources.stored import read_history
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import documents
 
@@ -62,3 +65,18 @@ def opened() -> Iterator[World]:
         found = World(server.cluster, proxy)
         with found.client:
             yield found
+
+
+@contextmanager
+def deployed_shop(folder: Path, rendered: str, next_rendered: str = "") -> Iterator[World]:
+    """A cluster in which Helm has deployed `rendered`. `folder` gets the next version of the chart and a kubeconfig."""
+    (folder / "shop" / "templates").mkdir(parents=True)
+    (folder / "shop" / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
+    (folder / "shop" / "templates" / "all.yaml").write_text(next_rendered or rendered)
+    (folder / "rendered.yaml").write_text(rendered)
+    with opened() as found:
+        history = read_history(str(folder / "rendered.yaml"), name="shop", usual="shop")
+        put_deployed(found.cluster, existing_objects(history), server_side=True)
+        found.cluster.settle()
+        (folder / "kubeconfig").write_text(found.kubeconfig())
+        yield found

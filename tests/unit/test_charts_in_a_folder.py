@@ -1,5 +1,6 @@
 """Charts in a folder, and those that changed since a commit."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,9 @@ def checkout(tmp_path: Path) -> Path:
 
 def changed(folder: Path, ref: str = "main") -> list[tuple[str, bool]]:
     """The names of the changed charts, and whether each has an old version."""
-    return [(found.name, old.startswith("git:")) for found, old in changed_charts(folder, ref)]
+    return [
+        (found.name, re.fullmatch("git:[0-9a-f]{7,12}", old) is not None) for found, old in changed_charts(folder, ref)
+    ]
 
 
 def test_a_chart_in_a_chart_is_part_of_it(checkout: Path) -> None:

@@ -99,7 +99,7 @@ def test_the_same_programs_change_and_read_nothing_in_each_place(
 
 @pytest.fixture
 def world(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """Folders that belong to whoever runs the program, with a home to read and files to change."""
+    """Folders of the user who runs the program, with a home to read and files to change."""
     place = request.node.callspec.params["place"]
     if os.getuid() != 0 or not shutil.which("setpriv"):
         pytest.skip("only root can run a program as root and as another user")

@@ -5,17 +5,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 
 from seatrial.fleet.checked import Checked, Needed, checked, known
-from seatrial.fleet.workers import workers
+from seatrial.fleet.workers import Work, workers
 from seatrial.model.options import CheckOptions
 
 Crew = Callable[[Sequence[CheckOptions]], Iterator[tuple[int, Checked]]]
 """Rehearses trials in any order; yields the number of each and what became of it, every number once."""
-Work = Callable[[CheckOptions], Checked]
 
 WAITING = 2
 """Trials for each process that are handed out in advance. If a process dies, all of these are tried again."""
@@ -53,23 +52,23 @@ def _until_one_dies(
 ) -> Generator[tuple[int, Checked], None, list[int]]:
     """Work on what is left, and take it off `left`. If a process dies, return the trials that may have killed it."""
     running: dict[Future[Checked], int] = {}
-    with workers(min(len(left), processes)) as pool:
+    with workers(min(len(left), processes)) as crew:
         while left or running:
             while left and len(running) < WAITING * processes:
                 number = left.pop(0)
-                running[pool.submit(work, trials[number])] = number
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in sorted(done, key=running.__getitem__):
-                if isinstance(future.exception(), BrokenProcessPool):
-                    return sorted(running.values())
-                yield running.pop(future), future.result()
+                running[crew.submit(work, trials[number])] = number
+            future = crew.next_finished()
+            if isinstance(future.exception(), BrokenProcessPool):
+                return sorted(running.values())
+            yield running.pop(future), future.result()
     return []
 
 
 def _alone(work: Work, trial: CheckOptions) -> Checked:
     name = trial.inputs[0]
     try:
-        with workers(1) as pool:
-            return pool.submit(work, trial).result()
+        with workers(1) as crew:
+            crew.submit(work, trial)
+            return crew.next_finished().result()
     except BrokenProcessPool:
         return Checked(name, error=f"{name}: ended its process: too much memory or time; check it alone to see more")

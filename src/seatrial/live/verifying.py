@@ -257,7 +257,7 @@ def _builds(view: View) -> Iterator[Problem]:
 
 
 def _left(view: View) -> Iterator[Problem]:
-    """Objects of a release that was removed. Helm leaves hooks, CRDs and what it is told to keep."""
+    """Objects of a release that was removed. Helm leaves hooks, CRDs and what has the policy `keep`."""
     for release in view.releases:
         if release.chart and (newest := newest_record(release.namespace, release.name, view.seen)):
             ref, number, status = newest

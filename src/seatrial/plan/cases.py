@@ -39,7 +39,7 @@ def cases_of(trial: Trial, engine: Engine[Any], opened: Opened, values: ValueFla
 
 
 def _understood(name: str, trial: Trial, newest: Step, engine: Engine[Any], opened: Opened) -> Trial:
-    """The trial with these values, without older charts that do not have the file: nobody installed them with it."""
+    """The trial with these values, without older charts that lack the file: they were never installed with it."""
     steps = []
     for step in trial.steps:
         older = _is_rendered(step, engine, opened) and name not in opened.chart(step.source).cases

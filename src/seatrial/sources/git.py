@@ -115,6 +115,11 @@ def merge_base(ref: str, folder: str) -> Tree:
     return Tree(tree.top, ref, found.stdout.decode().strip())
 
 
+def short(tree: Tree) -> str:
+    """The first letters of the commit, as many as git needs."""
+    return _asked(Path(tree.top), "rev-parse", "--short", tree.commit).decode().strip()
+
+
 def path_in(tree: Tree, path: str) -> str:
     """A path on disk as git names it."""
     return disk.resolved(Path(path)).relative_to(tree.top).as_posix()

@@ -114,7 +114,7 @@ def _should_stay(event: Event, old: Release | None, new: Release | None) -> bool
 
 
 def _was_produced(moment: Moment, ref: Ref) -> bool:
-    """Whether an operator created it for an object of the trial: without that nobody needs it. Data are needed."""
+    """Whether an operator created it for an object of the trial: without that it is not needed. Data are needed."""
     created = [event for event in moment.rehearsal.of_object(ref) if event.effect == "created"]
     by_operator = bool(created) and all(event.step >= 0 and event.cause is not None for event in created)
     return by_operator and ref.kind != "PersistentVolumeClaim" and not moment.case.is_assumed(ref)

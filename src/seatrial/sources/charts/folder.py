@@ -50,9 +50,10 @@ def changed_charts(folder: Path, ref: str) -> Iterator[tuple[Path, str]]:
     needs = {chart: {names[name] for name in _dependencies(chart) if name in names} for chart in charts}
     while more := {chart for chart in charts if chart not in changed and needs[chart] & changed}:
         changed |= more
+    before = f"{git.PREFIX}{git.short(tree)}"
     for chart in charts:
         if chart in changed:
-            yield chart, f"git:{tree.commit}" if git.has(tree, f"{own[chart]}/{CHART_FILE}") else ""
+            yield chart, before if git.has(tree, f"{own[chart]}/{CHART_FILE}") else ""
 
 
 def _dependencies(chart: Path) -> Iterator[str]:
