@@ -61,7 +61,7 @@ def is_repeat(moment: Moment) -> bool:
     if index == 0 or moment.ended.role != "replace" or moment.ended.outcome != "ok":
         return False
     earlier = steps[index - 1]
-    if earlier.outcome != "ok" or earlier.role not in DEPLOYS or earlier.by != moment.ended.by:
+    if "ok" not in (earlier.outcome, earlier.again) or earlier.role not in DEPLOYS or earlier.by != moment.ended.by:
         return False
     named = [(ended.release, ended.namespace, ended.flags) for ended in (earlier, moment.ended)]
     if (moment.ended.action == earlier.action and named[0] != named[1]) or named[0][:2] != named[1][:2]:

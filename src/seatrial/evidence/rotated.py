@@ -37,7 +37,8 @@ def same_again(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, int]]:
         earlier = _step_before(moment) if moment.ended.action in DEPLOYS_AGAIN else None
         if earlier is None or rehearsal.steps[earlier].action not in DEPLOYS:
             continue
-        if rehearsal.steps[earlier].outcome == "ok" and same_input(case.releases[earlier], moment.release):
+        ended = rehearsal.steps[earlier]
+        if "ok" in (ended.outcome, ended.again) and same_input(case.releases[earlier], moment.release):
             yield earlier, moment.index
 
 

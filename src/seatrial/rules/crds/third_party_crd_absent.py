@@ -58,7 +58,7 @@ from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
-from seatrial.model.resource import Body, group_of, name_of, version_of
+from seatrial.model.resource import Body, Ref, group_of, name_of, version_of
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.outcome import after_failure, first_named, named
 from seatrial.phrases.pinned import is_installed_separately
@@ -125,7 +125,7 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
         objects=users,
         damage="failed-deploy",
         certainty="likely" if all(separate) else "will",
-        message=f"{moment.act} fails: the cluster lacks {versions} for {first_named(users)}",
+        message=f"{moment.act} fails: the cluster lacks {versions} for {_counted(users)}",
         details=(
             *dict.fromkeys(_what_is_there(missing, crd) for missing, crd in there),
             *dict.fromkeys(_known(missing.api_version, missing.kind) for missing in kinds),
@@ -140,6 +140,14 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
         + [own.place("spec", "versions") for missing in kinds for own in _own(release, missing)],
         confirm=_look_at(*there[0]),
     )
+
+
+def _counted(users: list[Ref]) -> str:
+    """The only object, or how many: the version is what the headline is about."""
+    if len(users) == 1:
+        return str(users[0])
+    kinds = {ref.kind for ref in users}
+    return f"{len(users)} {kinds.pop()} objects" if len(kinds) == 1 else f"{len(users)} objects"
 
 
 def _what_is_there(missing: Unserved, crd: Body | None) -> str:
