@@ -56,7 +56,10 @@ def _until_one_dies(
         while left or running:
             while left and len(running) < WAITING * processes:
                 number = left.pop(0)
-                running[crew.submit(work, trials[number])] = number
+                try:
+                    running[crew.submit(work, trials[number])] = number
+                except BrokenProcessPool:  # Another trial has just killed its process.
+                    return sorted([*running.values(), number])
             future = crew.next_finished()
             if isinstance(future.exception(), BrokenProcessPool):
                 return sorted(running.values())
