@@ -69,29 +69,35 @@ def items_of(text: Text, value: Span) -> list[str] | None:
 
 
 def parts(content: str, opens: int) -> tuple[list[Span], int] | None:
-    """What commas separate between the bracket at `opens` and the one that closes it, and the offset behind that."""
+    """What commas separate between the bracket at `opens` and the one that closes it, and the offset behind that.
+
+    Without the spaces and comments around it.
+    """
     expected = [CLOSES[content[opens]]]
     found: list[Span] = []
-    at = start = opens + 1
+    at, start, end = opens + 1, -1, -1
     while at < len(content):
         char = content[at]
         if content.startswith(("//", "/*"), at):
             ends = content.find("\n" if content[at + 1] == "/" else "*/", at)
             at = len(content) if ends < 0 else ends + (1 if content[at + 1] == "/" else 2)
             continue
-        if char in "\"'`":
-            at = _after_quoted(content, at)
+        if char.isspace():
+            at += 1
             continue
+        begins = at
+        at = _after_quoted(content, at) if char in "\"'`" else at + 1
         if char in CLOSES:
             expected.append(CLOSES[char])
         elif char == expected[-1]:
             expected.pop()
+        if not expected or (char == "," and len(expected) == 1):
+            found += [Span(start, end)] if start >= 0 else []
+            start = end = -1
             if not expected:
-                return [*found, *_stripped(content, start, at)], at + 1
-        elif char == "," and len(expected) == 1:
-            found += _stripped(content, start, at)
-            start = at + 1
-        at += 1
+                return found, at
+            continue
+        start, end = start if start >= 0 else begins, at
     return None
 
 
@@ -105,12 +111,6 @@ def _after_quoted(content: str, at: int) -> int:
         else:
             at += 2 if content[at] == "\\" else 1
     return at + 1
-
-
-def _stripped(content: str, start: int, end: int) -> list[Span]:
-    words = content[start:end]
-    left = len(words) - len(words.lstrip())
-    return [Span(start + left, start + len(words.rstrip()))] if words.strip() else []
 
 
 def _script(text: Text, line: int) -> Call | None:

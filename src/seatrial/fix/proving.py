@@ -271,11 +271,11 @@ def _rejection(before: Result, after: Checked | None, finding: Finding) -> str:
 def _problem(
     finding: Finding, cases: Sequence[Case], why_not: Callable[[str], str], played: Sequence[Played]
 ) -> Problem | None:
-    """The case that shows a finding; with several inputs, the one with its objects."""
+    """The case that shows a finding; with several inputs, the one with its objects, unless these are left out."""
     own = [case for case in cases if case.name == finding.case]
     wanted = set(finding.objects)
     has = (case for case in own if not wanted or any(resource.ref in wanted for resource in case.all_resources()))
-    case = next(has, None)
+    case = next(has, own[0] if own and all(one is own[0] for one in own) else None)
     shown = [one.rehearsal for one in played if one.case == finding.case and one.rehearsal.engine in finding.engines]
     return Problem(finding, case, why_not, cases, shown) if case else None
 

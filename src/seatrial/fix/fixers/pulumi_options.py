@@ -1,4 +1,4 @@
-"""Options of resources in Pulumi programs: what they depend on, and under which name the state knows them."""
+"""Options of resources in Pulumi programs: what they depend on, how they are replaced, and what a destroy retains."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ YAML = (".yaml", ".yml")
 RENAMED = "pulumi-rename-without-alias"
 WEBHOOK = "webhook-not-ready-race"
 REPLACED = "pulumi-deletes-the-replacement"
+NAMESPACE = "chart-owned-namespace-deleted"
+PULUMI = "pulumi"
+LEFT = "pulumi destroy leaves it in the cluster with everything in it, and deleting it is then up to you"
 _KEY = re.compile(r"(?P<indent>[ ]*)(?P<key>[\w-]+):(?P<rest>.*)")
 
 
@@ -32,14 +35,24 @@ def propose(problem: Problem) -> Iterator[Proposal]:
             yield Proposal(f"add the alias {old.name} to {finding.objects[0]}", _with_alias(first, old))
         return
     if finding.rule == REPLACED:
-        change = (
-            with_option(first, ("delete_before_replace", "True"), ("deleteBeforeReplace", "true"))
-            if is_program(first.file)
-            else _with_option(first, "deleteBeforeReplace: true")
+        yield Proposal(
+            f"replace {finding.objects[0]} only after the old one is deleted",
+            _with(first, ("delete_before_replace", "True"), ("deleteBeforeReplace", "true")),
         )
-        yield Proposal(f"replace {finding.objects[0]} only after the old one is deleted", change)
+        return
+    if finding.rule == NAMESPACE:
+        if all(engine.name == PULUMI for engine in finding.engines):
+            change = _with(first, ("retain_on_delete", "True"), ("retainOnDelete", "true"))
+            yield Proposal(f"retain {finding.objects[0]} on delete", change, LEFT)
         return
     yield from _ordered(problem, first)
+
+
+def _with(place: Place, python: tuple[str, str], other: tuple[str, str]) -> Edits | ByHand:
+    """An option in the language of the program; YAML has the names of TypeScript."""
+    if is_program(place.file):
+        return with_option(place, python, other)
+    return _with_option(place, ": ".join(other))
 
 
 def _ordered(problem: Problem, first: Place) -> Iterator[Proposal]:
@@ -150,4 +163,4 @@ def _with_option(place: Place, *option: str) -> Edits | ByHand:
     return (TextEdit(text, Edit(Span(offset, offset), "".join(f"{' ' * indent}{words}\n" for words in added))),)
 
 
-FIXER = Fixer(("pulumi-component-unordered-or-unawaited", RENAMED, REPLACED, WEBHOOK), propose)
+FIXER = Fixer(("pulumi-component-unordered-or-unawaited", RENAMED, REPLACED, WEBHOOK, NAMESPACE), propose)
