@@ -1,24 +1,13 @@
-"""The commands. Each is one file that imports its dependencies when it runs, so that `--help` is fast."""
+"""The commands. Each is one file, imported when it is called, that imports its dependencies when it runs."""
 
 from __future__ import annotations
+
+from functools import cache
 
 from cyclopts import App, Group
 
 from seatrial import __version__
-from seatrial.cli.apply import apply
-from seatrial.cli.check import check
-from seatrial.cli.compare_live import compare_live
-from seatrial.cli.explain import explain
-from seatrial.cli.fleet import fleet
-from seatrial.cli.generate import GENERATE
-from seatrial.cli.graph import graph
 from seatrial.cli.help import Help
-from seatrial.cli.preflight import preflight
-from seatrial.cli.run import run
-from seatrial.cli.serve import serve
-from seatrial.cli.snapshot import snapshot
-from seatrial.cli.verify import verify
-from seatrial.cli.wait import wait
 
 ABOUT = """Rehearse a Kubernetes release before it reaches a cluster.
 
@@ -49,20 +38,30 @@ APP = App(
     group_commands=Group("Options", sort_key=9),
     suppress_keyboard_interrupt=False,  # main() turns it into an exit code
 )
-APP.command(check, group=REHEARSE, sort_key=1)
-APP.command(run, group=REHEARSE, sort_key=2)
-APP.command(fleet, group=REHEARSE, sort_key=3)
-APP.command(serve, group=REHEARSE, sort_key=4)
-APP.command(explain, group=READ, sort_key=5)
-APP.command(graph, group=READ, sort_key=6)
-GENERATE.group = (READ,)
-APP.command(GENERATE)
-APP.command(preflight, group=LIVE, sort_key=8)
-APP.command(apply, group=LIVE, sort_key=9)
-APP.command(wait, group=LIVE, sort_key=10)
-APP.command(verify, group=LIVE, sort_key=11)
-APP.command(snapshot, group=LIVE, sort_key=12)
-APP.command(compare_live, group=LIVE, sort_key=13)
-APP.register_install_completion_command(
-    help="Install completion for bash, zsh or fish in your home directory.", sort_key=99
-)
+COMMANDS = {
+    "check": ("check:check", REHEARSE, 1),
+    "run": ("run:run", REHEARSE, 2),
+    "fleet": ("fleet:fleet", REHEARSE, 3),
+    "serve": ("serve:serve", REHEARSE, 4),
+    "explain": ("explain:explain", READ, 5),
+    "generate": ("generate:GENERATE", READ, 6),
+    "graph": ("graph:graph", READ, 6),
+    "preflight": ("preflight:preflight", LIVE, 8),
+    "apply": ("apply:apply", LIVE, 9),
+    "wait": ("wait:wait", LIVE, 10),
+    "verify": ("verify:verify", LIVE, 11),
+    "snapshot": ("snapshot:snapshot", LIVE, 12),
+    "compare-live": ("compare_live:compare_live", LIVE, 13),
+}
+"""Where each command is, its group, and its place in `--help`."""
+for _name, (_place, _group, _key) in COMMANDS.items():
+    APP.command(f"seatrial.cli.{_place}", name=_name, group=_group, sort_key=_key)
+
+
+@cache
+def all_loaded() -> None:
+    """Load what only lists of all commands need: help, completion and suggestions."""
+    APP.resolved_commands()
+    APP.register_install_completion_command(
+        help="Install completion for bash, zsh or fish in your home directory.", sort_key=99
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-THRESHOLDS = (50_000, 20, 100)
+THRESHOLDS = (200_000, 20, 100)
 
 
 def collect_rarely() -> None:
