@@ -29,7 +29,8 @@ def key_of(options: CheckOptions, beside: str) -> str:
     The user's binaries and programs read what cannot be listed, and a check that changes files has to look at them.
     """
     fixing = options.fixing
-    if options.helm_binary or options.kubectl_binary or options.compare_engines or options.trust:
+    binaries = (options.helm_binary, options.kubectl_binary, options.pulumi_binary)
+    if any(binaries) or options.compare_engines or options.trust:
         return ""
     if fixing is not None and fixing.least is None:
         return ""

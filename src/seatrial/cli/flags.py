@@ -60,9 +60,11 @@ class ReleaseFlags:
     """Helm binary (3 or later) to rehearse with instead of the built-in Helm 4."""
     kubectl_binary: Annotated[str, flag("--kubectl-binary", group=REHEARSAL, value="PATH")] = ""
     """kubectl binary to rehearse with instead of the simulated kubectl."""
+    pulumi_binary: Annotated[str, flag("--pulumi-binary", group=REHEARSAL, value="PATH")] = ""
+    """Pulumi binary to rehearse with instead of the simulated Pulumi. Needs the installed plugin of Kubernetes."""
     compare_engines: Annotated[bool, flag("--compare-engines", group=REHEARSAL)] = False
-    """Rehearse with the real engine (--helm-binary, --kubectl-binary, else the one on the PATH) and with the built-in
-    one, and report every difference: outcomes, errors, events, objects at the end."""
+    """Rehearse with the real engine (--helm-binary, --kubectl-binary, --pulumi-binary, else the one on the PATH) and
+    with the built-in one, and report every difference: outcomes, errors, events, objects at the end."""
     namespace: Annotated[str, flag("--namespace", "-n", group=REHEARSAL, value="NAME")] = ""
     """Namespace of the release (default: default)."""
     release_name: Annotated[str, flag("--release-name", group=REHEARSAL, value="NAME")] = ""
@@ -202,6 +204,7 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
         steps=split(release.steps),
         helm_binary=release.helm_binary,
         kubectl_binary=release.kubectl_binary,
+        pulumi_binary=release.pulumi_binary,
         compare_engines=release.compare_engines,
         values=ValueFlags(
             files=split(release.values),

@@ -76,3 +76,5 @@ class Ended(Struct, frozen=True):
     reconciled: tuple[Reconciled, ...] = ()
     failure: Failure = NO_FAILURE
     """Why it failed."""
+    kept: bytes = b""
+    """What a real client remembers outside of the cluster until its next act."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from seatrial.model.program import Program
-from seatrial.model.resource import Body
+from seatrial.model.resource import Body, Ref
 from seatrial.sandbox.client import Binary
 
 if TYPE_CHECKING:  # Loading a folder loads its engine, and a check needs one or two of them.
@@ -91,6 +91,12 @@ class Invocation(Struct, frozen=True):
     """Files and folders of the user that it reads."""
     patience: str = ""
     """How long it waits, in words."""
+    folders: tuple[str, ...] = ()
+    """Where it finds other programs that it runs."""
+    refs: dict[str, Ref] = {}
+    """The objects that it deploys, by the names that the engine has for them."""
+    kept: bytes = b""
+    """What the engine remembers outside of the cluster, as the step before left it."""
 
 
 Act = HelmAct | Invocation | Apply | Sync | Reconcile | Up

@@ -73,6 +73,8 @@ class CheckOptions(Struct, frozen=True):
     """The helm binary to run instead of the SDK."""
     kubectl_binary: str = ""
     """The kubectl binary to run instead of the simulated one."""
+    pulumi_binary: str = ""
+    """The Pulumi binary to run instead of the simulated one."""
     charts: tuple[str, ...] = ()
     """`NAME=PATH`: local copies of charts that Flux or a Pulumi program fetches."""
     trust: bool = False

@@ -10,9 +10,9 @@ from seatrial.helm.versions import full_version
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.sandbox.client import on_path
-from seatrial.sources import CHART, MANIFESTS
+from seatrial.sources import CHART, MANIFESTS, PROGRAM
 
-BINARIES = (CHART.engine, MANIFESTS.engine)
+BINARIES = (CHART.engine, MANIFESTS.engine, PROGRAM.engine)
 """The engines that a binary of the user can replace."""
 
 
@@ -38,5 +38,6 @@ def simulated_engine(real: EngineId) -> str:
     if real.name == CHART.engine and full_version(real.version):
         return f"{real.name}@{real.version}"
     versions = load(real.name).versions
-    major = next((version for version in versions if version.partition(".")[0] == real.major), versions[-1])
-    return str(EngineId(real.name, major))
+    alike = [version for version in versions if f"{real.version}.".startswith(f"{version}.")]
+    major = [version for version in versions if version.partition(".")[0] == real.major]
+    return str(EngineId(real.name, (alike or major or versions)[-1]))

@@ -26,7 +26,7 @@ from seatrial.helm.versions import CRDS_NOT_AWAITED
 from seatrial.kinds.tables.catalogue import GROUPS
 from seatrial.model.errors import CannotContinue, TryAgain
 from seatrial.model.mix import Mix, Pacing
-from seatrial.model.refusal import renumbered
+from seatrial.model.refusal import joined, renumbered
 from seatrial.model.resource import Body, Ref, dig, labels_of, metadata, uid_of
 from seatrial.model.timeline import Event, Outcome, Rehearsal, Schedule, StepResult, renumbered_result
 from seatrial.plan.plan import Plan
@@ -145,7 +145,7 @@ class _Stage(Struct, frozen=True):
     cluster: Cluster
     plan: Plan
     memories: dict[str, Any]
-    """By engine: what each remembers of this cluster."""
+    """By engine: what each remembers of this cluster; its real client, in a form of its own."""
     replays: Replays
 
     def memory(self, engine: Engine[Any]) -> Any:
@@ -276,7 +276,11 @@ def _run(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:
         case HelmAct(simulated=False):
             return _over_http(stage, index, HELM, act)
         case Invocation():
-            return _over_http(stage, index, planned.by, act)
+            remembered = f"{planned.by} of {planned.name}"
+            kept = stage.memories.get(remembered, act.kept)
+            ended = _over_http(stage, index, planned.by, replace(act, kept=kept))
+            stage.memories[remembered] = ended.kept
+            return ended
         case HelmAct() | Apply() | Sync() | Reconcile() | Up():
             engine, cluster = load(planned.by), stage.cluster
             scene = Scene(index, stage.memory(engine), cluster.controllers.knows)
@@ -333,7 +337,7 @@ def _with_failure(cluster: Cluster, start: int, engine: str, ended: Ended) -> En
     with cluster.lock:
         refused, reads = cluster.recorder.refused_since(start, engine)
         seen = Seen(refused, reads, tuple(ref for ref, _ in cluster.store))
-    return replace(ended, failure=read(ended.error, seen))
+    return replace(ended, failure=joined(ended.failure, read(ended.error, seen)))
 
 
 def _helm_inside(stage: _Stage, index: int, act: HelmAct) -> Answer:

@@ -26,6 +26,8 @@ class Door(Struct, frozen=True):
     port: int
     descriptor: int
     """The process sends the socket that it listens on over this descriptor."""
+    shared: bool = False
+    """Whether several processes use it, which talk to each other as well."""
 
 
 def confined(
@@ -49,7 +51,7 @@ def confined(
         "required" if required else "",
         home,
         *_view(seen),
-        f"{door.port}:{door.descriptor}" if door else "",
+        f"{door.port}:{door.descriptor}{':' if door.shared else ''}" if door else "",
         str(memory_bytes_max),
         *command,
     ]

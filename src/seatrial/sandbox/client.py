@@ -7,6 +7,7 @@ write nowhere else. It reads the files that it deploys where they are.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from seatrial.sandbox import Door, confined, folders
 ANSWER_SECONDS = 20
 """Time limit for printing its version."""
 ANSWER_BYTES = 4096
+VERSION = re.compile(r"v\d+\.\d+\.\d+")
 KUBECONFIG, HOME, STDIN, STDOUT, STDERR = "kubeconfig", "home", "stdin", "stdout", "stderr"
 
 
@@ -52,6 +54,13 @@ def on_path(name: str) -> str:
     """The executable of a name in PATH; empty if there is none. Relative entries, such as `.`, do not count."""
     entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return shutil.which(name, path=os.pathsep.join(entry for entry in entries if Path(entry).is_absolute())) or ""
+
+
+def versioned(folder: Path, prefix: str) -> list[str]:
+    """The versions of folders such as `PREFIXv1.2.3`, oldest first."""
+    names = (path.name.removeprefix(prefix) for path in folder.glob(f"{prefix}v*") if path.is_dir())
+    found = {tuple(map(int, name[1:].split("."))): name[1:] for name in names if VERSION.fullmatch(name)}
+    return [found[numbers] for numbers in sorted(found)]
 
 
 def answer(found: str, path: str, arguments: Iterable[str], *, flag: str, name: str) -> str:
@@ -158,6 +167,10 @@ class Client:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+    def stop(self) -> None:
+        """Tell the process to end, which lets it finish what it has begun."""
+        end(self._process, signal.SIGTERM)
 
     def close(self) -> None:
         """Kill the process if it is running, read its output and remove its folder."""

@@ -8,6 +8,7 @@ With `required` it executes nothing where the kernel allows neither all of this 
 
 A door is `PORT:DESCRIPTOR`: the program finds a server at this port of its own loopback device, and nothing else. The
 socket that listens there is sent out of the sandbox over the descriptor, and the process that receives it answers.
+`PORT:DESCRIPTOR:` is for a program of several processes, which also talk to each other on that device.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def main() -> None:
         least = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(limit, (least, least))
     if door:
-        _open_door(*map(int, door.split(":")), alone=alone)
+        _open_door(*map(int, door.rstrip(":").split(":")), alone=alone)
     if alone:
         _become_init()
     if fences is not None and not (_unprivileged() and _fenced(fences, home, shown, door, sealed=sealed)) and required:
@@ -117,7 +118,8 @@ def _fences() -> Any:
 def _fenced(fences: Any, home: str, shown: list[str], door: str, *, sealed: bool) -> bool:
     """A second fence behind the namespaces; the only one without them, if the program needs one."""
     if sealed:
-        fences.landlocked(home, ["/"], port=int(door.partition(":")[0]) if door else 0)
+        port = None if door.endswith(":") else int(door.partition(":")[0]) if door else 0
+        fences.landlocked(home, ["/"], port=port)
         fences.filtered(strict=False)
         return True
     if door:  # A binary that the user names, which reaches the server on the loopback device of the system.

@@ -78,13 +78,14 @@ def version() -> int:
     return max(0, found)
 
 
-def landlocked(home: str, readable: Iterable[str], port: int = 0) -> bool:
-    """Let this process write to `home` only, read these paths only, and connect to this TCP port only."""
+def landlocked(home: str, readable: Iterable[str], port: int | None = 0) -> bool:
+    """Let this process write to `home` only, read these paths only, and connect to this TCP port only; None is any."""
     known = version()
     if not known:
         return False
     rights = (1 << max(count for since, count in RIGHTS_BY_VERSION.items() if since <= known)) - 1
-    attributes = struct.pack("QQQ", rights, TCP if known >= 4 else 0, SCOPES if known >= STRICT_VERSION else 0)
+    tcp = TCP if known >= 4 and port is not None else 0
+    attributes = struct.pack("QQQ", rights, tcp, SCOPES if known >= STRICT_VERSION else 0)
     size = ctypes.c_size_t(24 if known >= STRICT_VERSION else 16 if known >= 4 else 8)
     libc = _libc()
     ruleset: int = libc.syscall(ctypes.c_long(LANDLOCK_CREATE_RULESET), attributes, size, 0)

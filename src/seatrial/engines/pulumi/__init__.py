@@ -1,4 +1,4 @@
-"""Pulumi as a script: Pulumi 3.259 with pulumi-kubernetes 4.32, whose version it goes by.
+"""Pulumi as a script: Pulumi 3.259 with pulumi-kubernetes 4.32, whose version it goes by; or a Pulumi of the user.
 
 Of a preview only that is played which makes an `up` fail before it begins: charts that cannot be rendered, and the end
 of what is protected. Cut from the model: `--continue-on-error`, `--target`, and providers that apply client-side.
@@ -9,10 +9,11 @@ from __future__ import annotations
 from seatrial.engines.act import Up
 from seatrial.engines.engine import Engine, PlannedStep, Scene, round_trip
 from seatrial.engines.pulumi.deploying import destroy, up
+from seatrial.engines.pulumi.process import NAME, failure_of, run
 from seatrial.engines.pulumi.recovery import ways_out
 from seatrial.engines.pulumi.refreshing import IMPORTS, refresh
 from seatrial.engines.pulumi.stacks import Stacks
-from seatrial.engines.pulumi.stage import NAME, VERSIONS, stage
+from seatrial.engines.pulumi.stage import VERSIONS, configure, stage
 from seatrial.engines.script import Script
 from seatrial.model.engine import Action
 from seatrial.model.program import acted_on
@@ -40,7 +41,10 @@ ENGINE = Engine(
         Action("destroy", "remove", "pulumi destroy", takes="optional source"),
     ),
     default_trial=round_trip("up", "destroy"),
+    configure=configure,
     stage=stage,
+    run=run,
+    read_error=failure_of,
     names_manifests=True,
     script=_script,
     memory=Stacks,

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from seatrial.engines.act import Up
-from seatrial.engines.engine import PlannedStep
+from seatrial.engines.act import Invocation, Up
+from seatrial.engines.engine import PlannedStep, known_version
+from seatrial.engines.pulumi.process import CONFIG, FLAG, NAME, configuration, empty_state, find
 from seatrial.engines.setting import Setting, release_of, served, values_of
 from seatrial.model.engine import EngineId
+from seatrial.model.errors import CannotContinue
 from seatrial.model.program import HELM_RELEASE, Program
 from seatrial.model.release import Release
-from seatrial.model.trial import Step
+from seatrial.model.trial import Step, Trial
+from seatrial.sandbox.client import Binary
+from seatrial.sandbox.series import HOME
 from seatrial.sources import PROGRAM, git, kind_at, kind_of
-from seatrial.sources.pulumi import read_program
+from seatrial.sources.pulumi import interpreters, read_program
 from seatrial.sources.pulumi.assumed_program import as_program
 from seatrial.sources.pulumi.locks import upserts
+from seatrial.sources.pulumi.project import read_project, with_configuration
 
-NAME = "pulumi"
 NEWEST = "4.32"
 VERSIONS = tuple(f"4.{minor}" for minor in range(33))
 """Releases of pulumi-kubernetes. Of older ones only how they create objects is rehearsed."""
@@ -44,7 +49,51 @@ class Programs:
         return known
 
 
-def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Up]:
+def configure(setting: Setting, trial: Trial) -> Setting:
+    """The version that is simulated, or the Pulumi of the user."""
+    path = setting.binaries.get(NAME, "")
+    if not path:
+        return replace(setting, engine=known_version(setting.engine, VERSIONS))
+    binary, version = find(path), setting.engine.version.removeprefix("v")
+    if version and binary.version and not f"{binary.version}.".startswith(f"{version}."):
+        found = f"the newest provider that is installed is {binary.version}"
+        raise CannotContinue(f"--engine {setting.engine}: {FLAG} {path}: {found}")
+    return replace(setting, engine=EngineId(NAME, binary.version, real=True), config=binary)
+
+
+def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Any]:
+    """A program and what it registers, for the simulated engine or for the Pulumi of the user."""
+    planned: PlannedStep[Any] = _stage(step, setting)
+    if not isinstance(setting.config, Binary):
+        return planned
+    source = step.source or next((one.step.source for one in reversed(earlier) if one.by == NAME), "")
+    return replace(planned, act=_invocation(planned, source, setting, setting.config))
+
+
+def _invocation(planned: PlannedStep[Up], source: str, setting: Setting, binary: Binary) -> Invocation:
+    """The command that a user would type, for the stack of the program."""
+    step, path, program = planned.step, setting.opened.path(source), planned.act.program
+    if git.is_ref(path) or kind_of(path) != PROGRAM or Path(path).is_file():
+        raise CannotContinue(f"{FLAG} needs a folder with a Pulumi program, and {source} is none")
+    project = with_configuration(read_project(path), values_of(step, setting))
+    stack = project.stack
+    given = ("--yes", "--skip-preview", "--non-interactive", "--color", "never")
+    where = ("--stack", stack, "--cwd", str(project.folder), "--config-file", f"{HOME}/{CONFIG}")
+    return Invocation(
+        binary,
+        step.action,
+        (step.action, *given, *where, *step.flags),
+        planned.namespace,
+        stdin=configuration(project.config),
+        reads=(str(project.root),),
+        patience="Pulumi times out on it",
+        folders=tuple(interpreters(project)),
+        refs={one.urn: one.ref for one in program.registrations if one.ref is not None},
+        kept=empty_state(project.name, stack),
+    )
+
+
+def _stage(step: Step, setting: Setting) -> PlannedStep[Up]:
     """A program, and what it registers; `destroy` destroys what was last brought up."""
     opened, given = setting.opened, values_of(step, setting)
     path = opened.path(step.source)

@@ -5,7 +5,8 @@ A program is run, a YAML program is read, and a preview or stack export is repla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -107,6 +108,14 @@ def _registered(project: PulumiProject, register: Register, charts: Charts) -> M
         if own_crds or not monitor.definitions():
             raise monitor.refused
         own_crds = monitor.definitions()
+
+
+def interpreters(project: PulumiProject) -> Iterator[str]:
+    """The folder with the interpreter that runs a program."""
+    if project.runtime == "python":
+        yield str(python.interpreter_of(project).parent)
+    elif project.runtime == "nodejs" and (found := shutil.which("node")):
+        yield str(Path(found).parent)
 
 
 def _runs(project: PulumiProject) -> Register:

@@ -24,7 +24,7 @@ SECONDS_MAX = 60.0
 
 def run(project: PulumiProject, monitor: Monitor, seconds: float = SECONDS_MAX) -> None:
     """Run a program until all its resources are registered; its exceptions are reported with its own frames."""
-    interpreter = _interpreter(project)
+    interpreter = interpreter_of(project)
 
     def command(reads: int, writes: int, home: str) -> list[str]:
         return [str(interpreter), "-s", "-B", str(RECORDER), str(reads), str(writes)]
@@ -47,7 +47,7 @@ def run(project: PulumiProject, monitor: Monitor, seconds: float = SECONDS_MAX) 
     raise_failure(ended, project, seconds)
 
 
-def _interpreter(project: PulumiProject) -> Path:
+def interpreter_of(project: PulumiProject) -> Path:
     """The Python of the project's virtualenv, or of one in its folder or above; else our own.
 
     uv and Poetry put the virtualenv of a workspace in a parent folder; one without Pulumi belongs to something else.
