@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
+from chartfolder import CHART, config_map, write
 from test_helm_binary import program
 
 from seatrial.check import run, run_both
@@ -14,7 +17,8 @@ from seatrial.cli import main
 from seatrial.engines.pulumi.process import find
 from seatrial.engines.pulumi.stage import VERSIONS
 from seatrial.model.engine import EngineId
-from seatrial.model.options import CheckOptions
+from seatrial.model.options import CheckOptions, ValueFlags
+from seatrial.plan.plans import plans
 from seatrial.plan.real_engines import simulated_engine
 
 PROJECT = """
@@ -67,7 +71,7 @@ elif sys.argv[1] == "destroy":
 json.dump({"version": 3, "checkpoint": {"latest": known}}, open(state, "w"))
 with open(given["--event-log"], "w") as log:
     if said != 201:
-        event = {"urn": urn, "severity": "error", "prefix": "", "message": f"<{{%reset%}}>error: {said}"}
+        event = {"urn": urn, "severity": "error", "message": f"<{{%reset%}}>error: {said}<{{%reset%}}>\\n"}
         print(json.dumps({"diagnosticEvent": event}), file=log)
 sys.exit(said != 201)
 """
@@ -159,9 +163,35 @@ def test_the_provider_must_be_of_the_version_that_is_asked_for(
     assert capsys.readouterr().err == f"seatrial: --engine pulumi@4.30: {words}\n"
 
 
-def test_a_chart_is_no_program(pulumi: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_manifests_become_a_program_with_one_component(pulumi: str, tmp_path: Path) -> None:
     manifest = tmp_path / "app.yaml"
-    manifest.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n")
-    assert main(["check", str(manifest), "--engine", "pulumi", "--pulumi-binary", pulumi]) == 2
-    words = f"--pulumi-binary needs a folder with a Pulumi program, and {manifest} is none"
+    manifest.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {a: '${b}'}\n")
+    plan = next(plans(CheckOptions((str(manifest),), engines=("pulumi",), pulumi_binary=pulumi)))
+    act = plan.steps[0].act
+    files = {name: base64.b64decode(text).decode() for name, text in json.loads(act.stdin).items()}
+    assert files["program/manifests.yaml"].endswith("data:\n  a: ${b}\n")
+    group = {"type": "kubernetes:yaml/v2:ConfigGroup", "properties": {"files": ["manifests.yaml"]}}
+    assert json.loads(files["program/Pulumi.yaml"]) == {"name": "app", "runtime": "yaml", "resources": {"app": group}}
+    assert act.arguments[-5:] == ("dev", "--cwd", "{home}/program", "--config-file", "{home}/config.yaml")
+
+
+def test_a_chart_becomes_a_program_with_one_chart(pulumi: str, tmp_path: Path) -> None:
+    write(tmp_path / "chart", {"Chart.yaml": CHART, "templates/a.yaml": config_map("a")})
+    chosen = ValueFlags(set=("note=${x}",))
+    options = CheckOptions((str(tmp_path / "chart"),), engines=("pulumi",), pulumi_binary=pulumi, values=chosen)
+    act = next(plans(options)).steps[0].act
+    program = base64.b64decode(json.loads(act.stdin)["program/Pulumi.yaml"]).decode()
+    (chart,) = json.loads(program)["resources"].values()
+    assert chart["type"] == "kubernetes:helm.sh/v4:Chart"
+    assert chart["properties"]["chart"] == str(tmp_path / "chart")
+    assert chart["properties"]["values"] == {"note": "$${x}"}
+
+
+def test_a_recorded_program_is_refused(pulumi: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    preview = tmp_path / "preview.json"
+    urn = "urn:pulumi:dev::shop::kubernetes:core/v1:ConfigMap::settings"
+    state = {"urn": urn, "type": "kubernetes:core/v1:ConfigMap", "inputs": {"metadata": {"name": "settings"}}}
+    preview.write_text(json.dumps({"config": {}, "steps": [{"op": "create", "urn": urn, "newState": state}]}))
+    assert main(["check", str(preview), "--pulumi-binary", pulumi]) == 2
+    words = f"--pulumi-binary runs a program in a folder, and {preview} is none; pass a folder"
     assert capsys.readouterr().err == f"seatrial: {words}\n"

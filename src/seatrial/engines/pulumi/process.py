@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from seatrial.engines.unmapped import unserved_in
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import STACK
 from seatrial.model.refusal import Failure, Fault
-from seatrial.model.resource import Body, Ref
+from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event
 from seatrial.readiness import pulumi as readiness
 from seatrial.sandbox.client import Binary, Client, answer, located, on_path, versioned
@@ -81,6 +81,11 @@ def plugins() -> Path:
     return Path(home, "plugins").absolute()
 
 
+def packed(files: Mapping[str, str]) -> str:
+    """Files for its home, by name."""
+    return json.dumps({name: base64.b64encode(text.encode()).decode() for name, text in files.items()})
+
+
 def empty_state(project: str, stack: str) -> bytes:
     """The state of a stack that nothing was deployed to, as a backend of files has it."""
     checkpoint = {"version": 3, "checkpoint": {"stack": f"organization/{project}/{stack}", "latest": None}}
@@ -88,7 +93,7 @@ def empty_state(project: str, stack: str) -> bytes:
         f"{STATE}/.pulumi/meta.yaml": "version: 1\n",
         f"{STATE}/.pulumi/stacks/{project}/{stack}.json": json.dumps(checkpoint),
     }
-    return json.dumps({name: _encoded(text) for name, text in written.items()}).encode()
+    return packed(written).encode()
 
 
 def run(act: Invocation, api: Api) -> Ended:
@@ -97,7 +102,7 @@ def run(act: Invocation, api: Api) -> Ended:
     api.believes(readiness.is_ready, lambda events: list(_waited_for(events, deletes=deletes)))
     folder, paths = plugins(), [*_programs(act), os.defpath]
     asked = {
-        "files": {**json.loads(act.kept), CONFIG: _encoded(act.stdin), f"{LOG}/begun": ""},
+        "files": {**json.loads(act.kept), **json.loads(act.stdin), f"{LOG}/begun": ""},
         "links": {"pulumi/plugins": str(folder)},
         "commands": [[act.binary.path, *act.arguments, "--event-log", f"{HOME}/{EVENTS}"]],
         "keep": [STATE, LOG],
@@ -147,7 +152,7 @@ def _said(events: bytes) -> Iterator[tuple[str, str, str]]:
     for line in events.splitlines():
         diagnostic: dict[str, Any] = json.loads(line).get("diagnosticEvent") or {}
         if diagnostic and not diagnostic.get("ephemeral"):
-            text = TAG.sub("", diagnostic["prefix"] + diagnostic["message"])
+            text = TAG.sub("", diagnostic.get("prefix", "") + diagnostic["message"])
             level = str(diagnostic["severity"])
             yield str(diagnostic.get("urn") or ""), level, text.strip().removeprefix(f"{level}: ")
 
@@ -201,12 +206,3 @@ def _files(output: str) -> dict[str, str]:
     except ValueError:  # It was killed.
         return {}
     return found
-
-
-def _encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
-
-
-def configuration(config: Body) -> str:
-    """The settings of a stack with these values."""
-    return json.dumps({"config": config})

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines.act import Invocation, Up
 from seatrial.engines.engine import PlannedStep, known_version
-from seatrial.engines.pulumi.process import CONFIG, FLAG, NAME, configuration, empty_state, find
-from seatrial.engines.setting import Setting, release_of, served, values_of
+from seatrial.engines.pulumi.process import CONFIG, FLAG, NAME, empty_state, find, packed
+from seatrial.engines.setting import Setting, is_chart, release_of, served, values_of
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import HELM_RELEASE, Program
 from seatrial.model.release import Release
+from seatrial.model.resource import Body
 from seatrial.model.trial import Step, Trial
 from seatrial.sandbox.client import Binary
 from seatrial.sandbox.series import HOME
 from seatrial.sources import PROGRAM, git, kind_at, kind_of
+from seatrial.sources.files import STDIN
 from seatrial.sources.pulumi import interpreters, read_program
 from seatrial.sources.pulumi.assumed_program import as_program
 from seatrial.sources.pulumi.locks import upserts
+from seatrial.sources.pulumi.naming import NAMESPACE
 from seatrial.sources.pulumi.project import read_project, with_configuration
 
 NEWEST = "4.32"
+MANIFEST_FILE = "manifests.yaml"
 VERSIONS = tuple(f"4.{minor}" for minor in range(33))
 """Releases of pulumi-kubernetes. Of older ones only how they create objects is rehearsed."""
 
@@ -72,25 +78,69 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
 
 def _invocation(planned: PlannedStep[Up], source: str, setting: Setting, binary: Binary) -> Invocation:
     """The command that a user would type, for the stack of the program."""
-    step, path, program = planned.step, setting.opened.path(source), planned.act.program
-    if git.is_ref(path) or kind_of(path) != PROGRAM or Path(path).is_file():
-        raise CannotContinue(f"{FLAG} needs a folder with a Pulumi program, and {source} is none")
-    project = with_configuration(read_project(path), values_of(step, setting))
-    stack = project.stack
+    step, program = planned.step, planned.act.program
+    project = _project(step, source, setting, program)
     given = ("--yes", "--skip-preview", "--non-interactive", "--color", "never")
-    where = ("--stack", stack, "--cwd", str(project.folder), "--config-file", f"{HOME}/{CONFIG}")
+    where = ("--stack", project.stack, "--cwd", project.folder, "--config-file", f"{HOME}/{CONFIG}")
     return Invocation(
         binary,
         step.action,
         (step.action, *given, *where, *step.flags),
         planned.namespace,
-        stdin=configuration(project.config),
-        reads=(str(project.root),),
+        stdin=packed(project.files),
+        reads=project.reads,
         patience="Pulumi times out on it",
-        folders=tuple(interpreters(project)),
+        folders=project.runs_with,
         refs={one.urn: one.ref for one in program.registrations if one.ref is not None},
-        kept=empty_state(project.name, stack),
+        kept=empty_state(project.name, project.stack),
     )
+
+
+class _Project(Struct, frozen=True):
+    """A program as the Pulumi of the user finds it."""
+
+    name: str
+    stack: str
+    folder: str
+    files: dict[str, str]
+    """Those in its home."""
+    reads: tuple[str, ...]
+    runs_with: tuple[str, ...] = ()
+    """Folders of interpreters."""
+
+
+def _project(step: Step, source: str, setting: Setting, program: Program) -> _Project:
+    """The program of the user, or one that deploys only a chart or manifests."""
+    path = setting.opened.path(source)
+    if git.is_ref(path) or (kind_of(path) == PROGRAM and Path(path).is_file()):
+        raise CannotContinue(f"{FLAG} runs a program in a folder, and {source} is none; pass a folder")
+    if kind_of(path) != PROGRAM:
+        read = () if path == STDIN else (str(Path(path).absolute()),)
+        files = {f"program/{name}": text for name, text in _written(replace(step, source=source), setting, program)}
+        return _Project(program.project, program.stack, f"{HOME}/program", {CONFIG: "{}", **files}, read)
+    found = with_configuration(read_project(path), values_of(step, setting))
+    settings = {CONFIG: json.dumps({"config": found.config})}
+    runs_with = tuple(interpreters(found))
+    return _Project(found.name, found.stack, str(found.folder), settings, (str(found.root),), runs_with)
+
+
+def _written(step: Step, setting: Setting, program: Program) -> Iterator[tuple[str, str]]:
+    """A program in YAML with the component that is assumed for a chart or for manifests."""
+    component = program.registrations[0]
+    if is_chart(step, setting):
+        inputs: Body = {
+            "chart": str(Path(setting.opened.path(step.source)).absolute()),
+            "name": component.name,
+            "namespace": step.namespace or setting.namespace or NAMESPACE,
+            "values": values_of(step, setting),
+        }
+    else:
+        inputs = {"files": [MANIFEST_FILE]}
+        bodies = (resource.body for resource in release_of(step, setting).resources)
+        yield MANIFEST_FILE, "---\n".join(msgspec.yaml.encode(body).decode() for body in bodies)
+    resources = {component.name: {"type": component.type, "properties": inputs}}
+    text = json.dumps({"name": program.project, "runtime": "yaml", "resources": resources})
+    yield "Pulumi.yaml", text.replace("${", "$${")  # Pulumi would look these up.
 
 
 def _stage(step: Step, setting: Setting) -> PlannedStep[Up]:
