@@ -93,6 +93,15 @@ def run_script(pod: Body, place: Path, world: World) -> Going:
     return gone
 
 
+def failed_start(pod: Body, place: Path, world: World) -> Gone | None:
+    """How the script of a container that is to stay fails at once; None where it runs, waits or writes something."""
+    try:
+        gone = _gone(pod, place, world, Run(Journal(world.now_seconds), world.now_seconds))
+    except Sending:
+        return None
+    return gone if gone is not None and gone.course.code else None
+
+
 def _is_restarted(journal: Journal, gone: Gone | None, world: World) -> bool:
     """A container that has failed for lack of something runs again after a pause, and otherwise after a change."""
     if gone is not None and gone.course.in_time:
@@ -134,9 +143,9 @@ def awaited(spec: Body, namespace: str, at: Path, field: str = "") -> Iterator[N
 
 
 def template_awaited(body: Body) -> Iterator[Need]:
-    """What the init containers of a workload fail or wait for without."""
+    """What the containers of a workload fail or wait for without."""
     at = ("spec", "template", "spec")
-    yield from awaited(dig(body, *at) or {}, namespace_of(body), at, "initContainers")
+    yield from awaited(dig(body, *at) or {}, namespace_of(body), at)
 
 
 def made_by_scripts(spec: Body, namespace: str) -> Iterator[Ref]:

@@ -5,14 +5,14 @@ Error texts from pkg/kubelet (kubelet_pods.go, kuberuntime) and pkg/volume of Ku
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from msgspec import Struct
 
 from seatrial.kinds import PRINTED, Acts, Emit, Status, World
 from seatrial.kinds.core.objectmeta import controller_of, created_at, namespace_of
 from seatrial.kinds.scripts.commands import Printed, refusals
-from seatrial.kinds.scripts.containers import Gone, failures_of, run_script
+from seatrial.kinds.scripts.containers import Gone, failed_start, failures_of, run_script
 from seatrial.kinds.scripts.programs import make_secrets
 from seatrial.kinds.workloads import scheduler
 from seatrial.kinds.workloads.images import pull_failure
@@ -77,8 +77,10 @@ def start(pod: Body, world: World) -> Acts:
 
 def continue_running(pod: Body, world: World) -> Acts:
     """The next step of a running pod: one that is meant to finish is ready once and then ends, or fails and
-    restarts."""
+    restarts; one that is meant to stay is started again if it has failed."""
     if _restart_policy(pod) == "Always":
+        if not is_ready(pod):
+            yield from _start_mains(pod, world)
         return
     inits = [_init_ended(container, pod) for container in listed(pod, "spec", "initContainers")]
     mains = listed(pod, "spec", "containers")
@@ -98,7 +100,7 @@ def continue_running(pod: Body, world: World) -> Acts:
     if fails and is_curable(pod, world):
         world.memory(uid_of(pod)).setdefault(FAILED_AT, world.now_seconds)
     if fails and _restart_policy(pod) == "OnFailure":
-        yield from _crash_loop(pod, world)
+        yield from _crash_loop(pod, world, range(len(mains)))
     else:
         states = [ended(container, int(index in fails), created_at(pod)) for index, container in enumerate(mains)]
         yield Status(pod, status(pod, "Failed" if fails else "Succeeded", inits, states))
@@ -200,11 +202,10 @@ def _run(pod: Body, world: World) -> Acts:
             yield obstacle.event(pod)
             return
         yield from make_secrets(pod, world, "initContainers", index)
-        done.append(running(container, created_at(pod)) if _is_sidecar(container) else _init_ended(container, pod))
+        done.append(_init_started(container, pod))
     obstacles = [_container_obstacle(container, pod, world) for container in mains]
-    if _fails(pod) and _restart_policy(pod) == "Always" and not any(obstacles):
-        # It was never ready: a readiness probe would have failed.
-        yield from _crash_loop(pod, world)
+    if _restart_policy(pod) == "Always" and not any(obstacles):
+        yield from _start_mains(pod, world)
         return
     # A pod that is meant to finish becomes ready only in its next step, so that watchers see it ready before it ends.
     stays = _restart_policy(pod) == "Always"
@@ -218,6 +219,23 @@ def _run(pod: Body, world: World) -> Acts:
     yield Status(pod, status(pod, "Pending" if first else "Running", done, states))
     if first:
         yield first.event(pod)
+
+
+def _start_mains(pod: Body, world: World) -> Acts:
+    """Start containers that are meant to stay. One whose script fails was never ready: a probe would have failed."""
+    mains = listed(pod, "spec", "containers")
+    if _fails(pod):
+        yield from _crash_loop(pod, world, range(len(mains)))
+        return
+    starts = {index: failed_start(pod, ("containers", index), world) for index in range(len(mains))}
+    failed = {index: gone for index, gone in starts.items() if gone is not None}
+    yield from (_printed(pod, gone.course.says, gone) for gone in failed.values() if gone.course.says)
+    if failed:
+        yield from _crash_loop(pod, world, failed)
+        return
+    inits = [_init_started(container, pod) for container in listed(pod, "spec", "initContainers")]
+    states = [running(container, created_at(pod), ready=True) for container in mains]
+    yield Status(pod, status(pod, "Running", inits, states))
 
 
 def _init_failed(pod: Body, world: World, done: list[Body], index: int) -> Acts:
@@ -262,17 +280,18 @@ def _not_started(pod: Body) -> Body:
     return status(pod, "Pending", waits, [waiting(container, reason) for container in mains], networked=False)
 
 
-def _crash_loop(pod: Body, world: World) -> Acts:
+def _crash_loop(pod: Body, world: World, failed: Collection[int]) -> Acts:
     mains = listed(pod, "spec", "containers")
-    inits = [_init_ended(container, pod) for container in listed(pod, "spec", "initContainers")]
+    inits = [_init_started(container, pod) for container in listed(pod, "spec", "initContainers")]
     where = f"{name_of(pod)}_{namespace_of(pod)}({uid_of(pod)})"
-    states = []
-    for container in mains:
-        message = f"back-off 10s restarting failed container={container.get('name')} pod={where}"
-        states.append(waiting(container, "CrashLoopBackOff", message, restarts=_restarts(pod, world)))
+    states = [running(container, created_at(pod), ready=True) for container in mains]
+    for index in failed:
+        message = f"back-off 10s restarting failed container={mains[index].get('name')} pod={where}"
+        states[index] = waiting(mains[index], "CrashLoopBackOff", message, restarts=_restarts(pod, world))
     yield Status(pod, status(pod, "Running", inits, states))
-    if mains:
-        yield Emit(pod, "BackOff", f"Back-off restarting failed container {mains[0].get('name')} in pod {where}")
+    if failed:
+        name = mains[min(failed)].get("name")
+        yield Emit(pod, "BackOff", f"Back-off restarting failed container {name} in pod {where}")
 
 
 def _restarts(pod: Body, world: World) -> int:
@@ -285,6 +304,10 @@ def _restarts(pod: Body, world: World) -> int:
     job = world.get(Ref("Job", namespace_of(pod), str(owner.get("name")), "batch"))
     limit = dig(job, "spec", "backoffLimit")
     return (BACKOFF_LIMIT if limit is None else int(limit)) + 1
+
+
+def _init_started(container: Body, pod: Body) -> Body:
+    return running(container, created_at(pod)) if _is_sidecar(container) else _init_ended(container, pod)
 
 
 def _init_ended(container: Body, pod: Body) -> Body:

@@ -197,4 +197,4 @@ def _places(refused: Refused) -> Iterator[Pointer]:
     yield owner.place(*path, "serviceAccountName")
 
 
-RULE = Rule("ST224", "hook-job-missing-rbac", check, timeless=True)
+RULE = Rule("ST224", "hook-job-missing-rbac", check, timeless=True, before=("workload-crash-loops",))

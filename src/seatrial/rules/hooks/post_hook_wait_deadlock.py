@@ -149,4 +149,6 @@ def _of_init_containers(moment: Moment, release: Release, workload: Resource) ->
             )
 
 
-RULE = Rule("ST219", "post-hook-wait-deadlock", check, before=("secret-produced-asynchronously",))
+RULE = Rule(
+    "ST219", "post-hook-wait-deadlock", check, before=("secret-produced-asynchronously", "workload-crash-loops")
+)

@@ -187,4 +187,4 @@ def _others(users: list[Edge]) -> Iterator[str]:
         yield f"Also needed by {named(others)}."
 
 
-RULE = Rule("ST117", "needed-object-missing", check)
+RULE = Rule("ST117", "needed-object-missing", check, before=("workload-crash-loops",))
