@@ -181,7 +181,7 @@ def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked
 def _agreements(simulated: Iterable[_Trial], real: Iterable[_Trial]) -> Iterator[EngineAgreement]:
     for model, trial in zip(simulated, real, strict=True):
         for one, other in zip(model.seen, trial.seen, strict=True):
-            yield agreement(one.rehearsal, other.rehearsal, other.case.name)
+            yield agreement(one.rehearsal, other.rehearsal, other.case)
 
 
 class _Trial(Struct, frozen=True):
@@ -355,7 +355,7 @@ def run_both(options: CheckOptions, schedule: Schedule, **pace: Any) -> tuple[On
     """The same with the user's binary and without it, compared."""
     one = run(options, schedule, **pace)
     plan = next(simulated_plans(options, [next(plans(options))]))
-    return one, agreement(rehearse(plan, schedule, **pace), one.rehearsal)
+    return one, agreement(rehearse(plan, schedule, **pace), one.rehearsal, one.case)
 
 
 def run_to_store(options: CheckOptions, schedule: Schedule, **pace: Any) -> One:

@@ -1,7 +1,8 @@
 """An engine compared with the real one, a binary of the user: the same trial under the same schedule, step by step.
 
 Compares how steps end, their requests and what controllers do, and the objects at the end. Reads, status updates,
-times, counters and the records of Helm are left out.
+times, counters and the records of Helm are left out. The resources of a program are deployed concurrently: what follows
+from each is compared by itself, and the order only of those that depend on each other.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from typing import Any
 
 import msgspec
 
+from seatrial.evidence.compare.generated_names import numbered, renamed
+from seatrial.model.program import Program, effective
+from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref
 from seatrial.model.result import EngineAgreement, EngineDifference
 from seatrial.model.timeline import Event, Rehearsal
@@ -23,31 +27,80 @@ RECORDS = "sh.helm.release.v1."
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def agreement(model: Rehearsal, real: Rehearsal, case: str = "") -> EngineAgreement:
-    """Where two rehearsals of one trial differ."""
+def agreement(model: Rehearsal, real: Rehearsal, case: Case) -> EngineAgreement:
+    """Where two rehearsals of one trial differ. `case` has the programs of its steps."""
+    (model, names), (real, _) = numbered(model), numbered(real)
     left, right = _objects(model), _objects(real)
     return EngineAgreement(
         model=str(model.engine),
         real=str(real.engine),
         schedule=real.schedule,
-        case=case,
+        case=case.name,
         steps=len(real.steps),
         events=sum(len(_events(real, step)) for step in range(len(real.steps))),
         objects=len(right),
-        differences=(*_step_differences(model, real), *_object_differences(left, right)),
+        differences=(*_step_differences(model, real, case, names), *_object_differences(left, right)),
     )
 
 
-def _step_differences(model: Rehearsal, real: Rehearsal) -> Iterator[EngineDifference]:
+def _step_differences(
+    model: Rehearsal, real: Rehearsal, case: Case, names: dict[str, str]
+) -> Iterator[EngineDifference]:
     for step, (simulated, ended) in enumerate(zip(model.steps, real.steps, strict=True)):
         if simulated.outcome != ended.outcome:
             yield EngineDifference(step, "outcome", simulated.outcome, ended.outcome)
         elif simulated.error.split() != ended.error.split():
             yield EngineDifference(step, "error", simulated.error, ended.error)
+        if program := _program(case, step):
+            dependent = [(renamed(one, names), renamed(other, names)) for one, other in _dependent(program)]
+            yield from _concurrent_differences(step, model, real, dependent)
+            continue
         before, after = _events(model, step), _events(real, step)
         for tag, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
             if tag != "equal":
                 yield from _unpaired(step, before[i:j], after[k:m])
+
+
+def _program(case: Case, step: int) -> Program | None:
+    """The program of a step, or of the last one that had one: `destroy` has none of its own."""
+    programs = [release.program for release in case.releases[: step + 1] if release and release.program]
+    return programs[-1] if programs else None
+
+
+def _concurrent_differences(
+    step: int, model: Rehearsal, real: Rehearsal, dependent: list[tuple[Ref, Ref]]
+) -> Iterator[EngineDifference]:
+    before, after = _by_request(model, step), _by_request(real, step)
+    for ref in dict.fromkeys((*before, *after)):
+        if before.get(ref) != after.get(ref):
+            yield from _unpaired(step, before.get(ref, []), after.get(ref, []))
+    places = [{ref: place for place, ref in enumerate(side)} for side in (before, after)]
+    for one, other in dependent:
+        orders = [(where[one] < where[other]) for where in places if one in where and other in where]
+        if len(set(orders)) == 2:
+            words = [f"{one} before {other}", f"{other} before {one}"]
+            yield EngineDifference(step, "event", *(words if orders[0] else reversed(words)))
+
+
+def _by_request(rehearsal: Rehearsal, step: int) -> dict[Ref, list[str]]:
+    """What happened in a step, by the object of the request that it follows from, in the order of these requests."""
+    found: dict[Ref, list[str]] = {}
+    for event in rehearsal.of_step(step):
+        root = event
+        while root.cause is not None:
+            root = rehearsal.timeline[root.cause]
+        if _is_compared(event):
+            found.setdefault(root.object, []).append(_words(event))
+    return found
+
+
+def _dependent(program: Program) -> Iterator[tuple[Ref, Ref]]:
+    """The objects of which the second may begin only when the first is done."""
+    refs = {one.urn: one.ref for one in program.registrations if one.ref is not None}
+    for one in program.registrations:
+        for urn in sorted(effective(program, one)):
+            if one.urn in refs and urn in refs:
+                yield refs[urn], refs[one.urn]
 
 
 def _unpaired(step: int, model: list[str], real: list[str]) -> Iterator[EngineDifference]:
