@@ -29,8 +29,20 @@ resources:
     type: kubernetes:core/v1:ConfigMap
     properties: {metadata: {name: settings, namespace: default}, data: {color: red}}
 """
+WAITING = """
+name: shop
+runtime: yaml
+resources:
+  web:
+    type: kubernetes:apps/v1:Deployment
+    properties:
+      metadata: {name: web}
+      spec:
+        selector: {matchLabels: {app: web}}
+        template: {metadata: {labels: {app: web}}, spec: {containers: [{name: a, image: a}]}}
+"""
 PULUMI = """
-import json, os, socket, subprocess, sys, urllib.request, urllib.error
+import json, os, signal, socket, subprocess, sys, urllib.request, urllib.error
 
 if sys.argv[1] == "version":
     print("v3.999.0")
@@ -61,8 +73,24 @@ def send(method, where, body=None):
         return json.load(error)["message"]
 
 
+def cancelled(*_):
+    json.dump({"version": 3, "checkpoint": {"latest": {"pending": path}}}, open(state, "w"))
+    sys.exit(1)
+
+
 said = 201
-if sys.argv[1] == "up" and known is None:
+if sys.argv[1] == "up" and known is None and "web" in open(os.path.join(given["--cwd"], "Pulumi.yaml")).read():
+    signal.signal(signal.SIGTERM, cancelled)
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    labels = {"matchLabels": {"app": "web"}}
+    source = {"configMapRef": {"name": "absent"}}
+    containers = [{"name": "a", "image": "a", "envFrom": [source]}]
+    pods = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": containers}}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    send("POST", path, {**body, "spec": {"selector": labels, "template": pods}})
+    for line in urllib.request.urlopen(server + path + "?watch=true"):
+        pass
+elif sys.argv[1] == "up" and known is None:
     said = send("POST", path, body)
     known = {"resources": [urn]}
 elif sys.argv[1] == "destroy":
@@ -130,6 +158,26 @@ def test_an_error_names_its_resource(pulumi: str, project: str, tmp_path: Path) 
     assert failed.error == 'kubernetes:core/v1:ConfigMap (settings): error: configmaps "settings" already exists'
     assert [fault.of for fault in failed.failure.faults] == ["not-deployed"]
     assert len(failed.failure.events) == 1
+
+
+def test_a_wait_that_cannot_end_is_cancelled(pulumi: str, tmp_path: Path) -> None:
+    (tmp_path / "infra").mkdir()
+    (tmp_path / "infra/Pulumi.dev.yaml").write_text("config: {color: blue}\n")
+    (tmp_path / "infra/Pulumi.yaml").write_text(WAITING)
+    options = CheckOptions((str(tmp_path / "infra"),), pulumi_binary=pulumi, steps=("up",))
+    hung, again = run(options, "ordinary").rehearsal.steps
+    assert (hung.outcome, again.outcome) == ("hung", "ok")  # The second one finds what the first one wrote down.
+    assert hung.error.startswith("waits for Deployment/default/web")
+    assert [str(ref) for ref in hung.waits_for] == ["Deployment/default/web"]
+
+
+def test_what_it_says_before_it_begins_is_an_error_of_its_own(
+    tmp_path: Path, pulumi: str, project: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "error: no language plugin 'pulumi-language-yaml' is installed"
+    path = program(tmp_path, "pulumi", version="v3.999.0", commands=f'echo "{words}"; exit 255')
+    assert main(["check", project, "--pulumi-binary", path]) == 2
+    assert capsys.readouterr().err == f"seatrial: step up: pulumi says: {words}\n"
 
 
 @pytest.mark.parametrize(
