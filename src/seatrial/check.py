@@ -24,7 +24,8 @@ from seatrial.evidence.webhooks.gates import gates
 from seatrial.evidence.written import written
 from seatrial.faults.exploring import explore
 from seatrial.faults.interrupting import aftermaths, first_cases, interrupt
-from seatrial.fix.proving import Checked, mended
+from seatrial.fix.comparing import Checked
+from seatrial.fix.proving import mended
 from seatrial.fix.ways import with_way_out
 from seatrial.fix.writing import guard
 from seatrial.judging import findings, identified
@@ -101,13 +102,13 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
     if options.fixing is None or not done.result.findings:
         return done.result
 
-    def recheck(texts: dict[str, str], detour: Detour = NO_DETOUR) -> Checked | None:
+    def recheck(texts: dict[str, str], detour: Detour = NO_DETOUR, *, whole: bool = False) -> Checked | None:
         progress("try a fix")
         values = replace(options.values, set_string=(*options.values.set_string, *detour.values))
         again = replace(options, interrupted=False, explore=0, detour=detour, values=values)
         try:
             with reading_instead({**texts, **dict(detour.files)}):
-                return _with_cases(_checked(again, progress))
+                return _with_cases(_checked(again, progress, onward=whole))
         except TryAgain:
             raise
         except (CannotContinue, NothingToCheck):
@@ -155,12 +156,13 @@ def _on_disk(options: CheckOptions, kind: InputKind) -> Iterator[CheckOptions]:
         yield replace(options, instead=options.compare)
 
 
-def _checked(options: CheckOptions, progress: Callable[[str], None]) -> _Checked:
+def _checked(options: CheckOptions, progress: Callable[[str], None], *, onward: bool = True) -> _Checked:
+    """`onward` looks behind what stops a trial."""
     trials = list(_played(list(plans(options)), progress))
     seen = [one for trial in trials for one in trial.seen]
     found = findings(seen, all_rules())
     continued: list[Seen] = []
-    for rehearsed, more in _continued(trials, found, progress):
+    for rehearsed, more in _continued(trials, found, progress) if onward else ():
         continued.extend(rehearsed)
         found.extend(more)
     first = first_cases([(trial.plan, trial.heard) for trial in trials])

@@ -10,11 +10,13 @@ from chartfolder import CHART, write
 from msgspec.structs import replace
 from rehearsed import FINDING, RESULT
 
+from seatrial.fix.comparing import Checked
 from seatrial.fix.diff import diff_of
+from seatrial.fix.expressions import expression_of
 from seatrial.fix.lines import annotated, with_value
 from seatrial.fix.named_templates import HelperLine, helper_line, with_line_below
 from seatrial.fix.proposal import ByHand, Edits
-from seatrial.fix.proving import Checked, Texts, mended
+from seatrial.fix.proving import Texts, mended
 from seatrial.fix.writing import guard, written
 from seatrial.model.finding import Finding
 from seatrial.model.options import NO_DETOUR, Detour
@@ -64,7 +66,7 @@ def tried(after: tuple[Finding, ...] | None, fixing: Fixing) -> tuple[Result, li
     """The result of trying fixes for a hook flip, where a check with a fix finds `after`."""
     tries: list[Texts] = []
 
-    def recheck(texts: Texts, detour: Detour = NO_DETOUR) -> Checked | None:
+    def recheck(texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> Checked | None:
         tries.append(texts)
         return None if after is None else Checked(replace(RESULT, findings=after), [case])
 
@@ -92,21 +94,48 @@ def test_a_fix_that_does_not_help_is_not_offered(folder: Path, after: tuple[Find
     assert (result.findings[0].fix, result.patches, result.mended) == (None, (), None)
 
 
-def test_what_a_fix_shows_is_fixed_with_it(folder: Path) -> None:
-    """The second finding shows only once the first is fixed; with both fixes nothing is left."""
+KEEP, WEIGHT = "helm.sh/resource-policy", "helm.sh/hook-weight"
+SHOWN = replace(FINDING, fingerprint="other", rule="same-weight-hook-kind-order", objects=(FINDING.objects[0],) * 2)
+
+
+def fixed_by(*needed: str) -> Result:
+    """The result of fixes where the second finding shows once the first is gone, and these annotations are needed."""
     case = Case("", (release_of(HOOK),))
-    both = (FINDING.objects[0], FINDING.objects[0])
-    shown = replace(FINDING, fingerprint="other", rule="same-weight-hook-kind-order", objects=both)
 
-    def recheck(texts: Texts, detour: Detour = NO_DETOUR) -> Checked | None:
-        fixed = "helm.sh/hook-weight" in next(iter(texts.values()))
-        return Checked(replace(RESULT, findings=() if fixed else (shown,)), [case])
+    def recheck(texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> Checked | None:
+        written = next(iter(texts.values()))
+        left = [one for one, key in ((FINDING, KEEP), (SHOWN, WEIGHT)) if key in needed and key not in written]
+        return Checked(replace(RESULT, findings=tuple(left[:1])), [case])
 
-    result = mended(Checked(RESULT, [case]), Fixing(), guard(["v2"], writes=False), recheck)
+    return mended(Checked(RESULT, [case]), Fixing(), guard(["v2"], writes=False), recheck)
+
+
+def test_what_a_fix_shows_is_fixed_with_it(folder: Path) -> None:
+    result = fixed_by(KEEP, WEIGHT)
     fix = result.findings[0].fix
     assert fix is not None and "keep to ConfigMap/default/web-config, and give ConfigMap" in fix.title
     added = '    helm.sh/hook-weight: "-5"\n    helm.sh/resource-policy: keep\n'
     assert [patch.after for patch in result.patches] == [HOOK + added]
+
+
+def test_the_second_fix_alone_if_it_is_enough(folder: Path) -> None:
+    result = fixed_by(WEIGHT)
+    assert [patch.after for patch in result.patches] == [HOOK + '    helm.sh/hook-weight: "-5"\n']
+
+
+def test_a_fix_that_a_later_one_makes_needless_is_left_out(folder: Path) -> None:
+    """The second finding is known at first, so the first fix is accepted alone."""
+    case = Case("", (release_of(HOOK),))
+
+    def recheck(texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> Checked | None:
+        written = next(iter(texts.values()))
+        left = () if WEIGHT in written else (SHOWN,) if KEEP in written else (FINDING, SHOWN)
+        return Checked(replace(RESULT, findings=left), [case])
+
+    both = replace(RESULT, findings=(FINDING, SHOWN))
+    result = mended(Checked(both, [case]), Fixing(), guard(["v2"], writes=False), recheck)
+    assert [patch.after for patch in result.patches] == [HOOK + '    helm.sh/hook-weight: "-5"\n']
+    assert len({finding.fix for finding in result.findings}) == 1
 
 
 def test_a_nuisance_that_comes_does_not_reject_a_fix(folder: Path) -> None:
@@ -164,6 +193,16 @@ def test_annotations_move_before_their_condition(folder: Path, value: str) -> No
     change = annotated(resource_of(template), {"helm.sh/resource-policy": "keep"})
     before = "  annotations:\n      helm.sh/resource-policy: keep\n"
     assert text_after(change) == f"{HEAD}{before}  {{{{- if {value} }}}}\n      a: b\n  {{{{- end }}}}\n"
+
+
+def test_annotations_that_a_loop_leaves_empty_get_their_first(folder: Path) -> None:
+    loop = "    {{- range $key, $value := dict }}\n    {{ $key }}: {{ $value }}\n    {{- end }}\n"
+    change = annotated(resource_of(f"{HEAD}  annotations:\n{loop}"), {"helm.sh/resource-policy": "keep"})
+    assert text_after(change) == f"{HEAD}  annotations:\n    helm.sh/resource-policy: keep\n{loop}"
+
+
+def test_an_action_that_is_no_expression_becomes_one() -> None:
+    assert expression_of('{{ template "x.name" . }}-db') == '(printf "%s-db" (include "x.name" .))'
 
 
 def test_what_belongs_to_a_hook_stays_under_its_condition(folder: Path) -> None:

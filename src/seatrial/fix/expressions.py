@@ -10,11 +10,13 @@ from seatrial.sources.charts.gotemplate import actions, open_blocks
 SCALAR = re.compile(r"""[ ]*(?P<quote>["']?)(?P<name>[^#]+?)(?P=quote)[ \t]*(#.*)?\r?""")
 """What follows the colon of a key, with its quotes and its comment."""
 _PART = re.compile(r"\{\{-?\s*(?P<says>.*?)\s*-?\}\}")
+_TEMPLATE = re.compile(r"^template\s+")
+"""An action that is no expression."""
 
 
 def expression_of(value: str) -> str:
     """A value as an expression: text, an action, or both."""
-    parts = [part["says"] for part in _PART.finditer(value)]
+    parts = [_TEMPLATE.sub("include ", part["says"]) for part in _PART.finditer(value)]
     if not parts:
         return f'"{value.strip()}"'
     pattern = _PART.sub("%s", value.strip()).replace('"', "")

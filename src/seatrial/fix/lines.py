@@ -144,7 +144,11 @@ def with_children(resource: Resource, parent: Path, children: list[str]) -> Edit
         return line
     if not _ALONE.fullmatch(line.rest):
         return ByHand(f"{line.text.path}:{line.number} does not begin a block")
-    return inserted(line, _child_indent(line), children)
+    indent = _child_indent(line)
+    keys = [words.partition(":")[0] for words in children if not words.startswith(" ")]
+    if named := next((key for key in keys if _is_written_below(line, key, indent)), ""):
+        return ByHand(f"{line.text.path}:{line.number}: {named} is written there under a condition")
+    return inserted(line, indent, children)
 
 
 def without_entry(resource: Resource, path: Path) -> Edits | ByHand:
@@ -229,7 +233,7 @@ def _added(resource: Resource, new: dict[str, str], after: tuple[str, ...]) -> E
         if not after and line.template is None:
             return hoisted(line.text, line.number, _entries(line.text, new))
         return ByHand(f"{line.text.path}:{line.number}: the annotations are written under a condition")
-    if named := next((key for key in new if _is_written_below(line, key)), ""):
+    if named := next((key for key in new if _is_written_below(line, key, _child_indent(line))), ""):
         return ByHand(f"{line.text.path}:{line.number}: {named} is written there under a condition")
     quote = _quote_of_keys(line)
     new = {f"{quote}{key}{quote}": value for key, value in new.items()}
@@ -249,14 +253,15 @@ def _added(resource: Resource, new: dict[str, str], after: tuple[str, ...]) -> E
     return inserted(line, indent, lines)
 
 
-def _is_written_below(line: Line, key: str) -> bool:
-    """Whether the text below a key has another key that this rendering does not show."""
+def _is_written_below(line: Line, key: str, indent: int) -> bool:
+    """Whether the text below a key has another key, in the column `indent`, that this rendering does not show."""
     for number in range(line.number + 1, line.text.content.count("\n") + 2):
         words = line.text.line_at(number)
         ends = len(words) - len(words.lstrip()) <= line.indent and not words.lstrip().startswith(("{{", "#"))
         if words.strip() and ends:
             return False
-        if re.match(_KEY.format(key=re.escape(key)), words):
+        written = re.match(_KEY.format(key=re.escape(key)), words)
+        if written and len(written["indent"]) <= indent:
             return True
     return False
 
@@ -281,6 +286,11 @@ def _first(resource: Resource, new: dict[str, str]) -> Edits | ByHand:
         return ByHand(f"{head.text.path}:{head.number}: the metadata is not written as a block")
     lines = _entries(name.text, new)
     if number := _mentions(head, name.indent):
+        rest = head.text.line_at(number).partition(":")[2]
+        empty = Line(head.text, number, name.indent, rest, ANNOTATIONS, head.template)
+        always = open_blocks(head.text.content, empty.start) == open_blocks(head.text.content, head.start)
+        if always and _ALONE.fullmatch(rest):
+            return inserted(empty, _child_indent(empty), lines)
         if head.template is None:
             return hoisted(head.text, number, lines)
         return ByHand(f"{head.text.path}:{number}: the annotations are written under a condition")

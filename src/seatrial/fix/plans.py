@@ -17,8 +17,11 @@ ORPHANED = ("statefulset-immutable-field",)
 KEPT = {"CustomResourceDefinition": "apiextensions.k8s.io/v1", "PersistentVolumeClaim": "v1"}
 """Kinds that hold data, and the version to annotate them in."""
 DROPPED = ("crd-in-templates-deleted-on-uninstall", "stateful-resource-renamed-or-dropped")
+SKIPPED = ("crds-dir-not-upgraded",)
+CRDS = "/crds/"
 KEEP = "helm.sh/resource-policy"
 ORPHAN = "--cascade=orphan"
+UPGRADE = "helm upgrade, with the flags that you use"
 NOTHING = "nothing is down meanwhile"
 CLAIM = "PersistentVolumeClaim"
 MOVE = (
@@ -54,6 +57,8 @@ def plan_for(finding: Finding) -> Plan | None:
         return _adopted(ref)
     if finding.rule in DROPPED:
         return _kept(finding)
+    if finding.rule in SKIPPED:
+        return _applied_first(finding)
     if finding.rule in ORPHANED:
         return _deleted(ref, (ORPHAN,), "its pods keep running, and the new one adopts them")
     if finding.rule in RECREATED:
@@ -70,6 +75,20 @@ def _adopted(ref: Ref) -> Plan:
     )
 
 
+def _applied_first(finding: Finding) -> Plan | None:
+    """Helm installs crds/ once; kubectl takes their fields over."""
+    files = list(dict.fromkeys(place.file for place in finding.places if CRDS in place.file))
+    if not files:
+        return None
+    flags = ("--server-side", "--force-conflicts")
+    return Plan(
+        "apply the CRDs before this upgrade",
+        (*(f"kubectl apply {' '.join(flags)} -f {file}" for file in files), UPGRADE),
+        Detour(before=tuple(Step("apply", file, flags=flags) for file in files)),
+        NOTHING,
+    )
+
+
 def _kept(finding: Finding) -> Plan | None:
     """Helm reads the annotation from the live object, so it can be set without a release before."""
     refs = [ref for ref in finding.objects if ref.kind in KEPT]
@@ -82,7 +101,7 @@ def _kept(finding: Finding) -> Plan | None:
         f"keep {refs[0]}{more} through this upgrade",
         (
             *(f"kubectl annotate {in_kubectl(ref)} {KEEP}=keep" for ref in refs),
-            "helm upgrade, with the flags that you use",
+            UPGRADE,
             *((MOVE, f"When the data is there: kubectl delete {in_kubectl(claims[0])}") if claims else ()),
         ),
         Detour(
@@ -104,7 +123,7 @@ def _deleted(ref: Ref, flags: tuple[str, ...], meanwhile: str) -> Plan:
     words = " ".join(("kubectl delete", in_kubectl(ref), *flags))
     return Plan(
         f"delete {ref} once, before this upgrade",
-        (words, "helm upgrade, with the flags that you use"),
+        (words, UPGRADE),
         Detour(before=(Step("delete", str(ref), flags=flags),)),
         meanwhile,
     )

@@ -4,7 +4,7 @@ A fix is proven if the whole trial, rehearsed with it and with the fixes accepte
 and has no new one that is as grave. Proposals are tried in the order of the findings, worst first.
 
 A step that no longer fails shows what comes after it. If a fix shows something as grave, the fix of that is tried with
-it, as one change.
+it, as one change; or alone, where that is enough. In the end, fixes that others make needless are left out.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.fix.comparing import BACK, Checked, ahead, coming, has, rejection, same
 from seatrial.fix.diff import diff_of
 from seatrial.fix.fixers import fixers
 from seatrial.fix.plans import plan_for
 from seatrial.fix.proposal import ByHand, Edits, Problem, Proposal, TextEdit
 from seatrial.fix.rebasing import rebased
-from seatrial.model.finding import CERTAINTIES, DAMAGES, FileEdit, Finding, Fix, gravity
+from seatrial.model.finding import FileEdit, Finding, Fix
 from seatrial.model.limit import reaches
 from seatrial.model.options import NO_DETOUR, Detour
 from seatrial.model.release import Case, Resource
@@ -30,30 +31,24 @@ from seatrial.sources.files import reading_instead
 from seatrial.sources.places import place_of
 from seatrial.text.source import Text, edited
 
-NOT_FOUND = (True, len(CERTAINTIES), len(DAMAGES))
-"""Less grave than any finding."""
-BACK = "rollback"
-"""A plan leads forward; what a rollback then does is a warning."""
 EVENTS_OF_A_SMALL_CHART = 100
 """In one rehearsal."""
 
 LINKS_MAX = 4
 """Fixes that are tried as one change."""
+LEFT_OUT_MAX = 3
+"""Up to so many accepted fixes, each is tried without."""
 
 Texts = dict[str, str]
 
 
-class Checked(Struct, frozen=True):
-    """A result, and the cases that show it."""
-
-    result: Result
-    cases: Sequence[Case]
-
-
 class Recheck(Protocol):
-    """The same check with these files; None if that fails, for example because nothing renders."""
+    """The same check with these files; None if that fails, for example because nothing renders.
 
-    def __call__(self, texts: Texts, detour: Detour = NO_DETOUR) -> Checked | None: ...
+    Only the `whole` check goes on behind what stops a trial.
+    """
+
+    def __call__(self, texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> Checked | None: ...
 
 
 def mended(checked: Checked, fixing: Fixing, why_not: Callable[[str], str], recheck: Recheck) -> Result:
@@ -63,6 +58,8 @@ def mended(checked: Checked, fixing: Fixing, why_not: Callable[[str], str], rech
     found = [trying.with_fix(finding) for finding in result.findings]
     if fixing.least is None:
         trying.go_on()
+        trying.leave_out_needless()
+        trying.look_behind()
     return replace(
         result,
         findings=tuple(replace(one, fix=trying.went.get(one.fingerprint, one.fix)) for one in found),
@@ -79,9 +76,11 @@ def _cost(result: Result) -> int:
 
 
 class _Accepted(Struct, frozen=True):
-    rule: str
+    finding: Finding
     fix: Fix
     edits: Edits
+    before: Checked
+    """Without it, and without those accepted after it."""
 
 
 class _Trying:
@@ -99,6 +98,8 @@ class _Trying:
         self._seen: dict[str, int] = {}
         """How many fixes were accepted when a finding was last tried, by its fingerprint."""
         result = checked.result
+        self._behind = [finding for finding in result.findings if finding.after]
+        """What stands behind other faults at first: it is not new when it shows."""
         limit, each = fixing.rehearsals_max, _cost(result)
         self._left = min(fixing.tries_max, limit // each) if limit else fixing.tries_max
         self._not_tried = 0
@@ -109,6 +110,10 @@ class _Trying:
     def result(self) -> Result:
         return self._now.result
 
+    @property
+    def _known(self) -> Result:
+        return replace(self.result, findings=(*self.result.findings, *self._behind))
+
     def with_fix(self, finding: Finding) -> Finding:
         if finding.after:
             return finding  # It is tried when what stands before it is fixed.
@@ -118,7 +123,7 @@ class _Trying:
             return finding
         if self._fixing.least and not reaches(finding, self._fixing.least):
             return finding
-        now = next((one for one in self.result.findings if _same(one) == _same(finding)), None)
+        now = next((one for one in self.result.findings if same(one) == same(finding)), None)
         if now is None:
             return finding  # `mended` adds the fix that made it go.
         proposals = self._proposals(now, self._now, self._edits())
@@ -131,6 +136,41 @@ class _Trying:
         while self._left and (new := [one for one in self.result.findings if self._is_new(one)]):
             for finding in new:
                 self.with_fix(finding)
+
+    def leave_out_needless(self) -> None:
+        """Without each accepted fix but the last: is everything that went still gone?"""
+        for one in self.accepted[:-1] if len(self.accepted) <= LEFT_OUT_MAX else ():
+            rest = self._without(one)
+            texts = _texts([edit for other in rest for edit in other.edits])
+            if not self._left or texts is None:
+                continue
+            self._left -= 1
+            after = self._recheck(texts, Detour(values=self._values))
+            if after is not None and all(has(self.result, finding) for finding in after.result.findings):
+                now = {other.fix.title: other.fix for other in rest}
+                self.went = {key: now.get(fix.title, rest[-1].fix) for key, fix in self.went.items()}
+                self.accepted, self._now = rest, after
+
+    def look_behind(self) -> None:
+        """What remains is reported as a check would: with what stands behind a step that still fails."""
+        if not self.accepted or all(step.outcome == "ok" for one in self.result.played for step in one.rehearsal.steps):
+            return
+        texts = _texts(self._edits())
+        after = self._recheck(texts, Detour(values=self._values), whole=True) if texts and self._fixing.writes else None
+        self._now = after or self._now
+
+    def _without(self, one: _Accepted) -> list[_Accepted]:
+        """The other accepted fixes; those after it as they are proposed where it is not."""
+        at = self.accepted.index(one)
+        first = self.accepted[:at]
+        edits = tuple(edit for other in first for edit in other.edits)
+        return [*first, *(self._again(other, one.before, edits) for other in self.accepted[at + 1 :])]
+
+    def _again(self, other: _Accepted, before: Checked, edits: Edits) -> _Accepted:
+        proposals = self._proposals(other.finding, before, edits) or ()
+        changed = (_edits_of(one) for one in proposals if one.title == other.fix.title)
+        now = next(changed, ()) or other.edits
+        return replace(other, edits=now, fix=_with_edits(other.fix, now))
 
     def _is_new(self, finding: Finding) -> bool:
         return not finding.after and self._seen.get(finding.fingerprint, -1) < len(self.accepted)
@@ -172,7 +212,7 @@ class _Trying:
             if proposal.values and self._with(replace(proposal, values=())) is not None:
                 rejected.append(f"{proposal.title}: the input renders without it")
             elif whole is None:
-                rejected.append(f"{proposal.title}: {_rejection(self.result, after, finding)}")
+                rejected.append(f"{proposal.title}: {rejection(self._known, after, finding)}")
             else:
                 return self._taken(finding, *whole, rejected)
         return self._planned(finding, rejected)
@@ -181,20 +221,35 @@ class _Trying:
         self, finding: Finding, proposal: Proposal, after: Checked, links: int = 1
     ) -> tuple[Proposal, Checked] | None:
         """A proposal, together with those for what it shows; None if that is no fix."""
-        if _has(after.result, finding):
+        if has(after.result, finding):
             return None
-        worse = next(_coming(self.result, after.result, finding), None)
+        worse = next(coming(self._known, after.result, finding), None)
         if worse is None:
             return proposal, after
         edits = (*self._edits(), *_edits_of(proposal))
         for more in (self._proposals(worse, after, edits) or ()) if links < LINKS_MAX else ():
             if not _edits_of(more) or not self._left:
                 continue
+            if alone := self._alone(finding, worse, more):
+                return alone
             self._left -= 1
             both = _both(proposal, more)
             then = self._with(both)
-            if then is not None and not _has(then.result, worse):
+            if then is not None and not has(then.result, worse):
                 return self._onward(finding, both, then, links + 1)
+        return None
+
+    def _alone(self, finding: Finding, shown: Finding, more: Proposal) -> tuple[Proposal, Checked] | None:
+        """The fix of what another fix shows of the same objects, without that other one, if it is enough."""
+        if not set(finding.objects) & set(shown.objects):
+            return None
+        for one in self._proposals(shown, self._now, self._edits()) or ():
+            if one.title != more.title or not _edits_of(one) or not self._left:
+                continue
+            self._left -= 1
+            after = self._with(one)
+            if after is not None and not rejection(self._known, after, finding):
+                return one, after
         return None
 
     def _planned(self, finding: Finding, rejected: Sequence[str]) -> Fix | None:
@@ -203,8 +258,8 @@ class _Trying:
         if plan is not None and self._left:
             self._left -= 1
             after = self._recheck(_texts(self._edits()) or {}, replace(plan.detour, values=self._values))
-            if after is not None and not _rejection(self.result, _ahead(after), finding):
-                back = next((new for new in _coming(self.result, after.result, finding) if new.action == BACK), None)
+            if after is not None and not rejection(self._known, ahead(after), finding):
+                back = next((new for new in coming(self._known, after.result, finding) if new.action == BACK), None)
                 warned = (f"Do not roll back behind this upgrade: {back.message}.",) if back else ()
                 steps = (*plan.steps, *warned)
                 return Fix(plan.title, False, True, plan.meanwhile, steps=steps, rejected=tuple(rejected))
@@ -223,14 +278,14 @@ class _Trying:
             safe=not proposal.why_unsafe,
             proven=True,
             why_unsafe=proposal.why_unsafe,
-            edits=tuple(_file_edit(edit) for edit in edits),
-            diff=diff_of(_patched(edits, {})),
             rejected=tuple(rejected),
         )
+        fix = _with_edits(fix, edits)
         if fix.safe or self._fixing.unsafe:
-            self.accepted.append(_Accepted(finding.rule, fix, edits))
+            self.accepted.append(_Accepted(finding, fix, edits, self._now))
             self._values = (*self._values, *proposal.values)
-            self.went |= {one.fingerprint: fix for one in self.result.findings if not _has(after.result, one)}
+            gone = [one for one in self.result.findings if not one.after and not has(after.result, one)]
+            self.went |= {one.fingerprint: fix for one in gone}
             self._now = after
         return fix
 
@@ -250,22 +305,6 @@ def _rebased(proposal: Proposal, edits: Edits) -> Proposal:
     if isinstance(proposal.change, ByHand):
         return proposal
     return replace(proposal, change=rebased(proposal.change, edits))
-
-
-def _ahead(checked: Checked) -> Checked:
-    """Without what a rollback does."""
-    found = tuple(finding for finding in checked.result.findings if finding.action != BACK)
-    return replace(checked, result=replace(checked.result, findings=found))
-
-
-def _rejection(before: Result, after: Checked | None, finding: Finding) -> str:
-    """Why a change is no fix; empty if it is one."""
-    if after is None:
-        return "the input can then no longer be checked"
-    if _has(after.result, finding):
-        return "the finding remains"
-    worse = next(_coming(before, after.result, finding), None)
-    return f"{worse.rule}: {worse.message}" if worse else ""
 
 
 def _problem(
@@ -320,27 +359,6 @@ def _by_hand(finding: Finding, proposals: Sequence[Proposal]) -> Fix | None:
     return None
 
 
-def _has(result: Result, finding: Finding) -> bool:
-    """Whether a result has the same finding, in the same file: a rollback to an older chart may still have it there."""
-    return any(_same(other) == _same(finding) for other in result.findings)
-
-
-def _same(finding: Finding) -> tuple[str, str]:
-    return finding.fingerprint, finding.places[0].file if finding.places else ""
-
-
-def _coming(before: Result, after: Result, fixed: Finding) -> Iterator[Finding]:
-    """Findings as grave as the fixed one that are new, or have become graver.
-
-    What a removal does by design does not count: it shows as soon as a trial gets that far.
-    """
-    known = {finding.fingerprint: gravity(finding) for finding in reversed(before.findings)}
-    for new in after.findings:
-        graver = gravity(new) < known.get(new.fingerprint, NOT_FOUND)
-        if graver and gravity(new) <= gravity(fixed) and (fixed.removal or not new.removal):
-            yield new
-
-
 def _texts(edits: Sequence[TextEdit]) -> Texts | None:
     """The files with these edits; None if two of them overlap."""
     try:
@@ -353,7 +371,7 @@ def _patches(accepted: Sequence[_Accepted]) -> list[Patch]:
     said: dict[str, list[str]] = {}
     for one in accepted:
         for file in dict.fromkeys(edit.text.path for edit in one.edits):
-            said.setdefault(file, []).append(f"{one.rule}: {one.fix.title}")
+            said.setdefault(file, []).append(f"{one.finding.rule}: {one.fix.title}")
     return list(_patched([edit for one in accepted for edit in one.edits], said))
 
 
@@ -363,6 +381,10 @@ def _patched(edits: Sequence[TextEdit], said: dict[str, list[str]]) -> Iterator[
         own = dict.fromkeys(edit.edit for edit in edits if edit.text.path == file)
         after = edited(texts[file], own).content
         yield Patch(file, texts[file].content, after, tuple(said.get(file, ())))
+
+
+def _with_edits(fix: Fix, edits: Edits) -> Fix:
+    return replace(fix, edits=tuple(_file_edit(edit) for edit in edits), diff=diff_of(_patched(edits, {})))
 
 
 def _file_edit(one: TextEdit) -> FileEdit:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.fix.lines import with_children, with_value, without_entry
+from seatrial.fix.chart_values import TEMPLATES, asked_value, with_chart_value
+from seatrial.fix.lines import Line, key_line, with_children, with_value, without_entry
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, joined
 from seatrial.model.release import Resource
 from seatrial.model.resource import dig
@@ -24,6 +25,10 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     resource = problem.newest(ref)
     if resource is None or ref.kind != "Deployment":
         return
+    kind = key_line(resource, *STRATEGY, "type") if dig(resource.body, *STRATEGY, "type") else None
+    if isinstance(kind, Line) and TEMPLATES in resource.file and (keys := asked_value(kind)):
+        change = with_chart_value(resource, keys, "Recreate", replaces=True)
+        yield Proposal(f"set {'.'.join(keys)} to Recreate in values.yaml", change, UNSAFE)
     yield Proposal(f"give {ref} the strategy Recreate", _recreated(resource), UNSAFE)
     yield Proposal(f"let {ref} stop the old pod first (maxSurge 0)", _without_surge(resource), UNSAFE)
 

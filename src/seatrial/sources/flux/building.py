@@ -25,7 +25,7 @@ from seatrial.sources.charts.chart import ChartSource, open_chart
 from seatrial.sources.charts.rendering import render
 from seatrial.sources.charts.values import merged, merged_values, values_in
 from seatrial.sources.fetching import get_chart, get_repo
-from seatrial.sources.files import STDIN, project_of, read_text, roots_of, shown, within
+from seatrial.sources.files import STDIN, added_below, instead_of, project_of, read_text, roots_of, shown, within
 from seatrial.sources.flux.envsubst import BadSubstitution, expand
 from seatrial.sources.manifests import kustomize
 from seatrial.sources.manifests.reading import EXTENSIONS, may_hold_objects, read_manifests
@@ -279,14 +279,16 @@ def _within(known: FluxSources, url: str, path: str) -> tuple[Path, Path]:
     root = known.repos.find(url) if url else None
     if root is not None:
         found = root / relative
-        if not disk.exists(found) or not disk.resolved(found).is_relative_to(disk.resolved(root)):
+        if not (disk.exists(found) or added_below(found)) or not disk.resolved(found).is_relative_to(
+            disk.resolved(root)
+        ):
             raise CannotContinue(f"kustomization path not found: stat {shown(str(found))}: no such file or directory")
         return root, found
     beside = Path(known.beside)
     start = disk.resolved(beside if disk.is_dir(beside) else beside.parent)
     for folder in _around(start):
         found = folder / relative
-        if disk.is_dir(found) and disk.resolved(found).is_relative_to(folder):
+        if (disk.is_dir(found) or added_below(found)) and disk.resolved(found).is_relative_to(folder):
             return folder, Path(shown(_near(found)))
     if not url:
         raise SourceNotFound("source is not in the input. To rehearse it: add --repo URL=PATH of its repository")
@@ -324,12 +326,12 @@ def tree(
         return
     above = (*above, disk.resolved(folder))
     roots = roots_of(above[0])
-    for entry in sorted(disk.entries(folder), key=lambda entry: entry.name):
-        if disk.is_dir(entry):
+    for entry in sorted(_entries(folder), key=lambda entry: entry.name):
+        if disk.is_dir(entry) or (added_below(entry) and instead_of(entry) is None):
             if disk.resolved(within(entry, *roots)) in above:
                 raise CannotContinue(f"{shown(str(entry))}: the symlink points to a folder that contains it")
             yield from tree(entry, name, namespace, texts, skipped, above)
-        elif entry.suffix in EXTENSIONS and disk.is_file(entry):
+        elif entry.suffix in EXTENSIONS and (disk.is_file(entry) or instead_of(entry) is not None):
             text = read_text(str(within(entry, *roots)), "read the manifests")
             if skipped is not None and not may_hold_objects(text):
                 skipped.append(text.path)
@@ -339,6 +341,12 @@ def tree(
                 yield from read_manifests(str(entry), namespace=namespace, release=name, instead=instead).resources
             except NothingToCheck:
                 continue
+
+
+def _entries(folder: Path) -> set[Path]:
+    """What a folder contains, with files that are read although they are not on disk."""
+    added = (path.relative_to(disk.resolved(folder)).parts[0] for path in added_below(folder))
+    return {*(disk.entries(folder) if disk.is_dir(folder) else ()), *(folder / name for name in added)}
 
 
 def _placed(resource: Resource, spec: Body) -> Resource:

@@ -43,7 +43,9 @@ class FolderCopies:
             shutil.copytree(folder, copy, ignore=_left_out, symlinks=True)
             for file, text in all_instead().items():
                 if Path(file).is_relative_to(folder):
-                    (copy / Path(file).relative_to(folder)).write_text(text)
+                    there = copy / Path(file).relative_to(folder)
+                    there.parent.mkdir(parents=True, exist_ok=True)
+                    there.write_text(text)
             self._found[folder] = copy
         return self._found[folder]
 

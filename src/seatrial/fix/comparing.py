@@ -1,0 +1,61 @@
+"""What changes from one result to another: whether a finding is gone, and which are new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from seatrial.model.finding import CERTAINTIES, DAMAGES, Finding, gravity
+from seatrial.model.release import Case
+from seatrial.model.result import Result
+
+NOT_FOUND = (True, len(CERTAINTIES), len(DAMAGES))
+"""Less grave than any finding."""
+BACK = "rollback"
+"""A plan leads forward; what a rollback then does is a warning."""
+
+
+class Checked(Struct, frozen=True):
+    """A result, and the cases that show it."""
+
+    result: Result
+    cases: Sequence[Case]
+
+
+def ahead(checked: Checked) -> Checked:
+    """Without what a rollback does."""
+    found = tuple(finding for finding in checked.result.findings if finding.action != BACK)
+    return replace(checked, result=replace(checked.result, findings=found))
+
+
+def rejection(before: Result, after: Checked | None, finding: Finding) -> str:
+    """Why a change is no fix; empty if it is one."""
+    if after is None:
+        return "the input can then no longer be checked"
+    if has(after.result, finding):
+        return "the finding remains"
+    worse = next(coming(before, after.result, finding), None)
+    return f"{worse.rule}: {worse.message}" if worse else ""
+
+
+def has(result: Result, finding: Finding) -> bool:
+    """Whether a result has the same finding, in the same file: a rollback to an older chart may still have it there."""
+    return any(same(other) == same(finding) for other in result.findings)
+
+
+def same(finding: Finding) -> tuple[str, str]:
+    return finding.fingerprint, finding.places[0].file if finding.places else ""
+
+
+def coming(before: Result, after: Result, fixed: Finding) -> Iterator[Finding]:
+    """Findings as grave as the fixed one that are new, or have become graver.
+
+    What a removal does by design does not count: it shows as soon as a trial gets that far.
+    """
+    known = {finding.fingerprint: gravity(finding) for finding in reversed(before.findings)}
+    for new in after.findings:
+        graver = gravity(new) < known.get(new.fingerprint, NOT_FOUND)
+        if graver and gravity(new) <= gravity(fixed) and (fixed.removal or not new.removal):
+            yield new
