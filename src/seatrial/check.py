@@ -114,7 +114,8 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
         except (CannotContinue, NothingToCheck):
             return None
 
-    why_not = guard(options.inputs, options.repos, writes=options.fixing.writes)
+    inputs = (*options.inputs, *((options.consumers,) if options.consumers else ()))
+    why_not = guard(inputs, options.repos, writes=options.fixing.writes)
     return mended(_with_cases(done), options.fixing, why_not, recheck)
 
 
