@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from msgspec.structs import replace
@@ -10,6 +11,8 @@ from seatrial.model.finding import Finding
 from seatrial.model.fingerprint import without_names
 from seatrial.phrases.headline import fitted
 from seatrial.phrases.outcome import named
+
+_COUNTED = re.compile(r"\b\d+ objects?\b")
 
 
 def one_for_each_line(findings: Iterable[Finding]) -> list[Finding]:
@@ -22,11 +25,12 @@ def one_for_each_line(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _said(finding: Finding) -> tuple[object, ...]:
-    """What a finding says, whatever its objects are called."""
+    """What a finding says, whatever its objects are called and how many others they take along."""
     words = finding.message
     for ref in finding.objects:
         for name in (str(ref), f"{ref.namespace}/{ref.name}", ref.name):
             words = words.replace(name, ref.kind)
+    words = _COUNTED.sub("objects", words)
     return finding.rule, finding.certainty, finding.damage, finding.removal, finding.engines, words
 
 

@@ -61,7 +61,7 @@ DELETES_ANY = "before it runs the hook, Helm deletes the object with that name, 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
     for moment in moments(rehearsal, case):
-        old, new = moment.before, moment.release
+        old, new = moment.before or _tried_before(moment), moment.release
         for resource in new.resources if new else ():
             runs = hooks.runs_at(resource.body, moment.ended.action)
             if resource.ref.kind in EXEMPT or resource.ref in seen or not runs:
@@ -76,6 +76,14 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if finding is not None:
                 seen.add(resource.ref)
                 yield finding
+
+
+def _tried_before(moment: Moment) -> Release | None:
+    """The release that the step before tried to deploy: it failed, but its hooks are there."""
+    last = moment.index - 1
+    ended = moment.rehearsal.steps[last] if last >= 0 else moment.ended
+    same = (ended.release, ended.namespace) == (moment.ended.release, moment.ended.namespace)
+    return moment.case.releases[last] if last >= 0 and same and ended.role != "remove" else None
 
 
 def _was_hook(old: Release | None, resource: Resource) -> bool:
