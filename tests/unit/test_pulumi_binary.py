@@ -12,7 +12,7 @@ import pytest
 from chartfolder import CHART, config_map, write
 from test_helm_binary import program
 
-from seatrial.check import run, run_both
+from seatrial.check import check, run, run_both
 from seatrial.cli import main
 from seatrial.engines.pulumi.process import find
 from seatrial.engines.pulumi.stage import VERSIONS
@@ -169,6 +169,13 @@ def test_a_wait_that_cannot_end_is_cancelled(pulumi: str, tmp_path: Path) -> Non
     assert (hung.outcome, again.outcome) == ("hung", "ok")  # The second one finds what the first one wrote down.
     assert hung.error.startswith("waits for Deployment/default/web")
     assert [str(ref) for ref in hung.waits_for] == ["Deployment/default/web"]
+
+
+def test_one_that_is_killed_has_written_nothing_down(pulumi: str, project: str) -> None:
+    up, destroy = check(CheckOptions((project,), pulumi_binary=pulumi, interrupted=True)).interrupted
+    (after_create,), (after_delete,) = up.moments, destroy.moments
+    assert (after_create.aftermath, after_delete.aftermath) == ("fails", "safe")
+    assert 'configmaps "settings" already exists' in after_create.error
 
 
 def test_what_it_says_before_it_begins_is_an_error_of_its_own(

@@ -279,7 +279,8 @@ def _run(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:
             remembered = f"{planned.by} of {planned.name}"
             kept = stage.memories.get(remembered, act.kept)
             ended = _over_http(stage, index, planned.by, replace(act, kept=kept))
-            stage.memories[remembered] = ended.kept
+            if stage.cluster.death.at is None:  # One that died has written nothing down.
+                stage.memories[remembered] = ended.kept
             return ended
         case HelmAct() | Apply() | Sync() | Reconcile() | Up():
             engine, cluster = load(planned.by), stage.cluster

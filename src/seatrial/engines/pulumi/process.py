@@ -28,6 +28,7 @@ from seatrial.model.refusal import Failure, Fault
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event
 from seatrial.readiness import pulumi as readiness
+from seatrial.sandbox import series
 from seatrial.sandbox.client import Binary, Client, answer, located, on_path, versioned
 from seatrial.sandbox.series import HOME
 
@@ -37,7 +38,6 @@ VERSION = re.compile(r"v(\d+\.\d+\.\d+[\w.+-]*)")
 PROVIDER = "resource-kubernetes-"
 AMBIENT = "pulumi-resource-kubernetes"
 """A provider on the PATH, which comes before those that are installed; it does not tell its version."""
-SERIES = Path(readiness.__file__).parents[1] / "sandbox" / "series.py"
 CONFIG, STATE, LOG = "config.yaml", "state", "log"
 EVENTS = f"{LOG}/events"
 LEFT_OUT = tuple(f"{STATE}/.pulumi/{folder}/" for folder in ("history", "backups", "locks"))
@@ -110,7 +110,7 @@ def run(act: Invocation, api: Api) -> Ended:
     }
     client = Client(
         Binary(sys.executable, ""),
-        ("-I", str(SERIES)),
+        ("-I", str(Path(series.__file__))),
         kubeconfig=api.kubeconfig(act.namespace),
         door=replace(api.door(), shared=True),
         stdin=json.dumps(asked),

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from seatrial.engines.act import Up
 from seatrial.engines.engine import PlannedStep, WayOut
 from seatrial.engines.helm.recovery import as_typed, deleted_by_hand
 from seatrial.engines.pulumi.helmrelease import name_in_cluster
@@ -28,7 +29,7 @@ RELEASES_MAX = 5
 def ways_out(steps: Sequence[PlannedStep[Any]], index: int, wrote: Ref) -> Iterator[WayOut]:
     """Import what was being created, or forget the release that was; and bring the program up again."""
     died = steps[index]
-    if died.step.action != "up":
+    if died.step.action != "up" or not isinstance(died.act, Up):  # A real one is not asked for its way out.
         return
     registrations = died.act.program.registrations
     if urn := next((one.urn for one in registrations if one.ref == wrote), ""):
