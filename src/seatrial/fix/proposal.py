@@ -43,6 +43,8 @@ class Proposal(Struct, frozen=True):
     """What else it changes; empty if it is safe."""
     values: tuple[str, ...] = ()
     """`key=value`: what a user must set with it. Without, the input must not render."""
+    flags: tuple[str, ...] = ()
+    """Flags that the first upgrade with it needs."""
 
 
 class Problem(Struct, frozen=True):

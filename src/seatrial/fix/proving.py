@@ -103,8 +103,8 @@ class _Trying:
         limit, each = fixing.rehearsals_max, _cost(result)
         self._left = min(fixing.tries_max, limit // each) if limit else fixing.tries_max
         self._not_tried = 0
-        self._values: tuple[str, ...] = ()
-        """Values that accepted fixes demand."""
+        self._demanded = NO_DETOUR
+        """Values and flags that accepted fixes demand."""
 
     @property
     def result(self) -> Result:
@@ -145,7 +145,7 @@ class _Trying:
             if not self._left or texts is None:
                 continue
             self._left -= 1
-            after = self._recheck(texts, Detour(values=self._values))
+            after = self._recheck(texts, self._demanded)
             if after is not None and all(has(self.result, finding) for finding in after.result.findings):
                 now = {other.fix.title: other.fix for other in rest}
                 self.went = {key: now.get(fix.title, rest[-1].fix) for key, fix in self.went.items()}
@@ -156,7 +156,7 @@ class _Trying:
         if not self.accepted or all(step.outcome == "ok" for one in self.result.played for step in one.rehearsal.steps):
             return
         texts = _texts(self._edits())
-        after = self._recheck(texts, Detour(values=self._values), whole=True) if texts and self._fixing.writes else None
+        after = self._recheck(texts, self._demanded, whole=True) if texts and self._fixing.writes else None
         self._now = after or self._now
 
     def _without(self, one: _Accepted) -> list[_Accepted]:
@@ -208,7 +208,7 @@ class _Trying:
                 return None
             self._left -= 1
             after = self._with(proposal)
-            whole = self._onward(finding, proposal, after) if after else None
+            whole = self._onward(finding, proposal, ahead(after) if proposal.flags else after) if after else None
             if proposal.values and self._with(replace(proposal, values=())) is not None:
                 rejected.append(f"{proposal.title}: the input renders without it")
             elif whole is None:
@@ -257,7 +257,7 @@ class _Trying:
         plan = plan_for(finding)
         if plan is not None and self._left:
             self._left -= 1
-            after = self._recheck(_texts(self._edits()) or {}, replace(plan.detour, values=self._values))
+            after = self._recheck(_texts(self._edits()) or {}, _with_both(plan.detour, self._demanded))
             if after is not None and not rejection(self._known, ahead(after), finding):
                 back = next((new for new in coming(self._known, after.result, finding) if new.action == BACK), None)
                 warned = (f"Do not roll back behind this upgrade: {back.message}.",) if back else ()
@@ -268,7 +268,7 @@ class _Trying:
     def _with(self, proposal: Proposal) -> Checked | None:
         """The check with a proposal, and with the values that it demands, beside those that are accepted."""
         texts = _texts([*self._edits(), *_edits_of(proposal)])
-        detour = Detour(values=(*self._values, *proposal.values))
+        detour = _with_both(self._demanded, Detour(flags=proposal.flags, values=proposal.values))
         return self._recheck(texts, detour) if texts is not None else None
 
     def _taken(self, finding: Finding, proposal: Proposal, after: Checked, rejected: list[str]) -> Fix:
@@ -283,7 +283,7 @@ class _Trying:
         fix = _with_edits(fix, edits)
         if fix.safe or self._fixing.unsafe:
             self.accepted.append(_Accepted(finding, fix, edits, self._now))
-            self._values = (*self._values, *proposal.values)
+            self._demanded = _with_both(self._demanded, Detour(flags=proposal.flags, values=proposal.values))
             gone = [one for one in self.result.findings if not one.after and not has(after.result, one)]
             self.went |= {one.fingerprint: fix for one in gone}
             self._now = after
@@ -294,7 +294,13 @@ def _both(first: Proposal, then: Proposal) -> Proposal:
     """Two proposals as one change."""
     unsafe = dict.fromkeys(filter(None, (first.why_unsafe, then.why_unsafe)))
     title = f"{first.title}, and {then.title}"
-    return Proposal(title, (*_edits_of(first), *_edits_of(then)), "; ".join(unsafe), (*first.values, *then.values))
+    values, flags = (*first.values, *then.values), (*first.flags, *then.flags)
+    return Proposal(title, (*_edits_of(first), *_edits_of(then)), "; ".join(unsafe), values, flags)
+
+
+def _with_both(first: Detour, then: Detour) -> Detour:
+    flags = tuple(dict.fromkeys((*first.flags, *then.flags)))
+    return replace(first, flags=flags, values=(*first.values, *then.values))
 
 
 def _edits_of(proposal: Proposal) -> Edits:

@@ -64,6 +64,8 @@ def read_folder(folder: str) -> ChartFiles:
     left = CHART_BYTES_MAX
     added = ((path.relative_to(disk.resolved(root)).as_posix(), path) for path in added_below(root))
     for name, path in chain(_walk(root, "", (disk.resolved(root),), reading), added):
+        if (instead := instead_of(path)) is not None and not instead.strip():
+            continue  # A fix that leaves nothing of a file removes it.
         found[name] = _read(path, prefix + name)
         left -= len(found[name])
         if left < 0:
