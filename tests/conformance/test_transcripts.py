@@ -74,10 +74,32 @@ def test_only_the_steps_with_another_response_run_again(tmp_path: Path) -> None:
     chart.loaded = 0
     lazy = rehearse(chart.plan, "lazy", heard=heard)
     assert lazy.steps[0].outcome == "failed"
+    assert chart.loaded == 1, "repeated, the install goes as in the ordinary cluster"
     assert (lines(lazy), lazy.steps) == (lines(real := rehearse(chart.plan, "lazy")), real.steps)
     chart.loaded = 0
     rehearse(chart.plan, "eager", heard=heard)
     assert chart.loaded == 0
+
+
+def test_discovery_of_a_wait_matters_for_what_is_watched_alone(tmp_path: Path) -> None:
+    """In the slow cluster, the new kind is not served when Helm begins to wait for its CRD."""
+    chart, heard = Chart(tmp_path, WIDGET.replace("SIZE", "1"), crd=DEFINITION, flags=("--wait",)), Heard()
+    rehearse(chart.plan, "ordinary", heard=heard)
+    chart.loaded = 0
+    lazy = rehearse(chart.plan, "lazy", heard=heard)
+    assert chart.loaded == 0
+    assert (lines(lazy), lazy.steps) == (lines(real := rehearse(chart.plan, "lazy")), real.steps)
+
+
+def test_records_are_compared_without_their_times(tmp_path: Path) -> None:
+    """The install runs again on the slow cluster. Its record has other times, and the upgrade is the same."""
+    chart, heard = Chart(tmp_path, READY, CONFIG), Heard()
+    rehearse(chart.plan, "ordinary", heard=heard)
+    heard.acts = {place: acts for place, acts in heard.acts.items() if place[1] != "install"}
+    chart.loaded = 0
+    lazy = rehearse(chart.plan, "lazy", heard=heard)
+    assert chart.loaded == 1
+    assert (lines(lazy), lazy.steps) == (lines(real := rehearse(chart.plan, "lazy")), real.steps)
 
 
 def test_helm_runs_again_if_a_response_differs(tmp_path: Path) -> None:

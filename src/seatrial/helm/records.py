@@ -20,6 +20,10 @@ TYPE = RECORD_TYPE
 KINDS = ("Secret", "ConfigMap")
 """Kinds of records: the default, and that of HELM_DRIVER=configmap. The SQL driver keeps nothing in the cluster."""
 NAME = re.compile(r"sh\.helm\.release\.v1\.(?P<release>.+)\.v(?P<revision>[0-9]+)")
+TIMES = frozenset(
+    ("first_deployed", "last_deployed", "deleted", "started_at", "completed_at", "createdAt", "modifiedAt")
+)
+"""When a release and its hooks changed (pkg/release/v1/info.go, hook.go), and labels of the Secret."""
 _GZIP = b"\x1f\x8b\x08"
 
 
@@ -36,6 +40,24 @@ def encode(content: Body) -> str:
 def decode(secret: Body) -> Body:
     """The decoded record of a revision; empty if it cannot be decoded."""
     return _decoded(str(dig(secret, "data", "release") or ""))
+
+
+def without_times(secret: Body) -> Body:
+    """A Secret with the decoded record, to be compared with another one: only whether its times are set is kept."""
+    content = decode(secret)
+    if not content:
+        return secret
+    hooks = [{**hook, "last_run": _as_flags(hook.get("last_run"))} for hook in content.get("hooks") or ()]
+    labels = _as_flags(dig(secret, "metadata", "labels"))
+    return {
+        **secret,
+        "data": {**content, "info": _as_flags(content.get("info")), "hooks": hooks},
+        "metadata": {**secret["metadata"], "labels": labels},
+    }
+
+
+def _as_flags(fields: Any) -> Body:
+    return {name: bool(value) if name in TIMES else value for name, value in (fields or {}).items()}
 
 
 @lru_cache(maxsize=4)

@@ -35,9 +35,10 @@ class Heard:
         self.bodies: dict[bytes, bytes] = {}
 
     def without(self, steps: set[int]) -> Heard:
-        """The same without these steps, in which other answers are expected now."""
+        """The same without what ended badly in these steps, in which other answers are expected now."""
         kept = Heard()
-        kept.acts = {place: list(acts) for place, acts in self.acts.items() if place[0] not in steps}
+        for place, acts in self.acts.items():
+            kept.acts[place] = [one for one in acts if place[0] not in steps or one.ended.outcome == "ok"]
         kept.bodies = self.bodies
         return kept
 
@@ -83,7 +84,9 @@ class Replays:
         """What to try here. Nothing after an act that hung: how much a cancelled client still does is not settled."""
         if self._hung:
             return None
-        return next((recorded for recorded in self._left.get(place, ()) if recorded.act == act), None)
+        if place not in self._left:  # An act that is repeated may go as it does where it succeeds at once.
+            self._left[place] = [one for one in self._heard.acts.get((*place[:-1], 0), ()) if one.ended.outcome == "ok"]
+        return next((recorded for recorded in self._left[place] if recorded.act == act), None)
 
     def drop(self, place: Place, differs: Recorded) -> None:
         self._left[place] = [recorded for recorded in self._left[place] if recorded is not differs]

@@ -102,11 +102,14 @@ class OpenAPI:
         customs = [self._digest(kind) for kind in kinds]
         if any(customs):
             return _hash_of((self._discovery.kube_version, self._with_schemas, kinds, customs))
-        return _hash_of_builtins(self._discovery.kube_version, self._with_schemas, kinds)
+        return _hash_of_kinds(self._discovery.kube_version, self._with_schemas, kinds)
 
     def _digest(self, kind: ServedKind) -> str:
-        """The hash of a CRD's schema, computed once: clients ask for the index again and again."""
-        schema = self._custom(kind)
+        """The hash of a CRD's schema, computed once: clients ask for the index again and again.
+
+        Empty where the documents have no schemas: then they are the same for any.
+        """
+        schema = self._custom(kind) if self._with_schemas else None
         if schema is None:
             return ""
         known, digest = self._digests.get(kind, (None, ""))
@@ -140,8 +143,8 @@ class OpenAPI:
 
 
 @lru_cache(maxsize=1024)
-def _hash_of_builtins(kube_version: str, with_schemas: bool, kinds: tuple[ServedKind, ...]) -> str:
-    """The same in every cluster; Helm asks for all of them again and again."""
+def _hash_of_kinds(kube_version: str, with_schemas: bool, kinds: tuple[ServedKind, ...]) -> str:
+    """The same in every cluster with these kinds; Helm asks for all of them again and again."""
     return _hash_of((kube_version, with_schemas, kinds, ["" for _ in kinds]))
 
 
