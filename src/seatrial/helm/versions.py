@@ -55,6 +55,7 @@ FAILED_IS_AWAITED = Versions((4, 0, 0), (4, 1, 0))
 NOT_IN_REVISION_IS_REFUSED = Versions((3, 0, 0), (3, 21, 4))
 
 SEEN = ("3.14.4", "4.0.0")
+SEEN_BETWEEN = ("3.14.4", "3.19.4", "4.0.0")
 
 TABLE = (
     Behaviour(
@@ -62,7 +63,7 @@ TABLE = (
         CRDS_NOT_AWAITED,
         "are not waited for: a custom resource of the chart may be too early. All other versions wait up to 60s",
         "installCRDs in pkg/action/install.go",
-        seen=SEEN,
+        seen=SEEN_BETWEEN,
         known=True,
     ),
     Behaviour(
@@ -79,7 +80,7 @@ TABLE = (
         Versions((4, 0, 0)),
         "is not waited for without --wait. Helm 3 waits until it is gone",
         "deleteHookByPolicy in pkg/action/hooks.go",
-        seen=SEEN,
+        seen=SEEN_BETWEEN,
         known=True,
     ),
     Behaviour(
@@ -94,7 +95,7 @@ TABLE = (
         Versions((3, 16, 3)),
         "are deleted in the reverse of the order in which they ran; by older versions, in that order",
         "execHook in pkg/action/hooks.go",
-        seen=SEEN,
+        seen=SEEN_BETWEEN,
     ),
     Behaviour(
         "helm.sh/hook-output-log-policy",
@@ -108,7 +109,7 @@ TABLE = (
         Versions((4, 0, 0)),
         "are conflicts of server-side apply, and fail an upgrade without --force-conflicts. Helm 3 overwrites them",
         "pkg/kube/client.go",
-        seen=SEEN,
+        seen=SEEN_BETWEEN,
         known=True,
     ),
     Behaviour(
@@ -137,7 +138,7 @@ TABLE = (
         GROUP_IS_NO_IDENTITY,
         "counts as the same object: the old one is left behind",
         "helm/helm#12578",
-        seen=SEEN,
+        seen=SEEN_BETWEEN,
         known=True,
     ),
     Behaviour(
@@ -152,7 +153,7 @@ TABLE = (
         NOT_IN_REVISION_IS_REFUSED,
         'fails: `no ConfigMap with the name "..." found`. Helm 3.22 patches it',
         "Update in pkg/kube/client.go",
-        seen=SEEN[:1],
+        seen=SEEN_BETWEEN[:2],
         known=True,
     ),
     Behaviour(
@@ -173,7 +174,7 @@ TABLE = (
         Versions((3, 17, 0)),
         "adopts objects without or with other annotations. Older versions do not know the flag",
         "pkg/cmd/install.go",
-        seen=SEEN,
+        seen=SEEN_BETWEEN,
     ),
 )
 
