@@ -2,8 +2,8 @@
 
 Helm 3 creates and patches where Helm 4 applies, in the same order of kinds. Where every write of Helm 4 created an
 object, left it unchanged or deleted it at once, nothing was refused, and only the control plane acted, the writes of
-Helm 3 are accepted as well. Not with flags: the versions differ in when `--wait` ends. Knows no differences of the
-versions: where one could show, the answer is no.
+Helm 3 are accepted as well. With `--wait`, all that Helm 4 wrote must be ready for Helm 3 when Helm 4 ends. Knows no
+differences of the versions: where one could show, the answer is no.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from seatrial.engines.act import HelmAct
 from seatrial.engines.engine import PlannedStep
 from seatrial.helm import hooks, records
 from seatrial.model.release import Release
-from seatrial.model.resource import Body, annotations_of
+from seatrial.model.resource import Body, Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal
+from seatrial.readiness import helm3
 
 HELM = "helm"
+WAIT = "--wait"
 KINDS = frozenset(
     (
         *("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount", "ConfigMap", "Secret"),
@@ -49,12 +51,13 @@ def alike(steps: Sequence[PlannedStep[Any]], rehearsal: Rehearsal, there: Sequen
         and all(body.get("kind") in THERE for body in there)
         and all(map(_is_plain_step, steps))
         and all(map(_is_plain_event, rehearsal.timeline))
+        and all(_is_ready(rehearsal, at) for at, step in enumerate(steps) if WAIT in step.act.flags)
     )
 
 
 def _is_plain_step(planned: PlannedStep[Any]) -> bool:
     act, release = planned.act, planned.release
-    if not isinstance(act, HelmAct) or act.flags or planned.step.kill:
+    if not isinstance(act, HelmAct) or set(act.flags) - {WAIT} or planned.step.kill:
         return False
     return act.action != "test" and (release is None or _is_plain_release(release))
 
@@ -83,3 +86,15 @@ def _is_plain_event(event: Event) -> bool:
         return what in RECORDED
     # Templates that ask the cluster may render more than was planned.
     return what in DID and _is_plain(event.object.kind, event.after or event.before or {})
+
+
+def _is_ready(rehearsal: Rehearsal, step: int) -> bool:
+    """Whether all that Helm wrote in a step is ready for Helm 3 as well when Helm ends."""
+    own = [event for event in rehearsal.of_step(step) if event.actor == HELM]
+    written = {event.object for event in own if event.verb == "apply"}
+    return all(helm3.is_ready_for_wait(_body_at(rehearsal, ref, own[-1].index)) for ref in written)
+
+
+def _body_at(rehearsal: Rehearsal, ref: Ref, index: int) -> Body:
+    bodies = [event.after for event in rehearsal.of_object(ref) if event.index <= index and event.after]
+    return bodies[-1]
