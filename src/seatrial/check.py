@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial, reduce
@@ -92,9 +92,15 @@ def check_stored(paths: Sequence[str]) -> Result:
     return _masked(_Checked(seen, replace(result, notes=tuple(sorted({*result.notes, *_unbounded(seen)})))))
 
 
+Begun = Mapping[tuple[EngineId, str], Heard]
+"""What Helm requested in the first step, by engine and case. It often installs an old version that no fix changes."""
+NOT_BEGUN: Begun = {}
+
+
 class _Checked(Struct, frozen=True):
     seen: list[Seen]
     result: Result
+    begun: Begun = NOT_BEGUN
 
 
 def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str], None]) -> Result:
@@ -108,7 +114,7 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
         again = replace(options, interrupted=False, explore=0, detour=detour, values=values)
         try:
             with reading_instead({**texts, **dict(detour.files)}):
-                return _with_cases(_checked(again, progress, onward=whole))
+                return _with_cases(_checked(again, progress, done.begun, onward=whole))
         except TryAgain:
             raise
         except (CannotContinue, NothingToCheck):
@@ -157,9 +163,11 @@ def _on_disk(options: CheckOptions, kind: InputKind) -> Iterator[CheckOptions]:
         yield replace(options, instead=options.compare)
 
 
-def _checked(options: CheckOptions, progress: Callable[[str], None], *, onward: bool = True) -> _Checked:
+def _checked(
+    options: CheckOptions, progress: Callable[[str], None], begun: Begun = NOT_BEGUN, *, onward: bool = True
+) -> _Checked:
     """`onward` looks behind what stops a trial."""
-    trials = list(_played(list(plans(options)), progress))
+    trials = list(_played(list(plans(options)), progress, begun))
     seen = [one for trial in trials for one in trial.seen]
     found = findings(seen, all_rules())
     continued: list[Seen] = []
@@ -178,7 +186,7 @@ def _checked(options: CheckOptions, progress: Callable[[str], None], *, onward: 
     if options.compare_engines:
         simulated = simulated_plans(options, [trial.plan for trial in trials])
         result = replace(result, agreements=tuple(_agreements(_played(list(simulated), progress), trials)))
-    return _Checked(seen, result)
+    return _Checked(seen, result, {_named(trial.plan): trial.heard.of_step(0) for trial in trials})
 
 
 def _agreements(simulated: Iterable[_Trial], real: Iterable[_Trial]) -> Iterator[EngineAgreement]:
@@ -252,11 +260,15 @@ def _judged(
     return replace(result, continued=tuple(Played(one.case.name, one.rehearsal) for one in continued))
 
 
-def _played(planned: list[Plan], progress: Callable[[str], None]) -> Iterator[_Trial]:
+def _named(plan: Plan) -> tuple[EngineId, str]:
+    return plan.engine, plan.case.name
+
+
+def _played(planned: list[Plan], progress: Callable[[str], None], begun: Begun = NOT_BEGUN) -> Iterator[_Trial]:
     """Every plan rehearsed, in order; several at a time, since half of the time the client sleeps."""
 
     def play(plan: Plan) -> _Trial:
-        heard = Heard()
+        heard = begun[_named(plan)].of_step(0) if _named(plan) in begun else Heard()
         rehearsals = [_compared(_rehearsed(plan, schedule, heard, progress), plan) for schedule in SCHEDULES]
         return _Trial(plan, [Seen(rehearsal, plan.case) for rehearsal in rehearsals], heard)
 

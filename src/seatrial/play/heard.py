@@ -42,6 +42,12 @@ class Heard:
         kept.bodies = self.bodies
         return kept
 
+    def of_step(self, step: int) -> Heard:
+        """The same with this step alone."""
+        kept = Heard()
+        kept.acts = {place: list(acts) for place, acts in self.acts.items() if place[0] == step}
+        return kept
+
     def first(self) -> Heard:
         """The same with the first recording of each act alone: that of the ordinary schedule."""
         kept = Heard()

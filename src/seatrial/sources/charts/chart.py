@@ -51,6 +51,16 @@ _CASE = re.compile(r"ci/[^/]*-values\.yaml")
 """Where chart-testing (`ct`) looks for the values a chart is tested with."""
 
 
+class Loading(Struct, frozen=True):
+    """Loads a chart into Helm's library. Equal for equal charts, also if they were opened twice."""
+
+    archive: bytes
+
+    def __call__(self) -> Any:
+        """The chart, for one action: rendering removes disabled subcharts from it."""
+        return loaded(self.archive)
+
+
 class ChartSource(Struct, frozen=True, dict=True):
     """A chart in memory, with the dependencies that were found."""
 
@@ -81,9 +91,9 @@ class ChartSource(Struct, frozen=True, dict=True):
         lean = _without_unread(self.files)
         return self if lean is None else replace(self, archive=archived(lean, self.name))
 
-    def load(self) -> Any:
-        """The chart in Helm's library. Load it for every action: rendering removes disabled subcharts from it."""
-        return loaded(self.archive)
+    @property
+    def load(self) -> Loading:
+        return Loading(self.archive)
 
 
 def _without_unread(chart: ChartFiles) -> ChartFiles | None:
