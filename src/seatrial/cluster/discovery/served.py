@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 import msgspec
 
@@ -46,6 +46,16 @@ def builtin_kinds(kube_version: str) -> tuple[ServedKind, ...]:
     )
 
 
+@cache
+def _builtin_by_kind(kube_version: str) -> dict[tuple[str, str], tuple[ServedKind, ...]]:
+    """The versions of each built-in kind, the preferred one first."""
+    found: dict[tuple[str, str], list[ServedKind]] = {}
+    for kind in builtin_kinds(kube_version):
+        found.setdefault((kind.group, kind.kind), []).append(kind)
+    return {key: tuple(kinds) for key, kinds in found.items()}
+
+
+@lru_cache(maxsize=4096)
 def version_order(version: str) -> tuple[int, int, int, str]:
     """Sorts versions as Kubernetes prefers them: v2, v1, v1beta2, v1beta1, v1alpha1, then all other names."""
     found = _VERSION.fullmatch(version)
@@ -59,16 +69,16 @@ class Discovery:
 
     def __init__(self, kube_version: str) -> None:
         self.kube_version = kube_version
-        self._served: dict[tuple[str, str, str], ServedKind] = {}
-        self._by_kind: dict[tuple[str, str], list[ServedKind]] = {}
+        self._served = {(kind.group, kind.version, kind.plural): kind for kind in builtin_kinds(kube_version)}
+        self._by_kind = dict(_builtin_by_kind(kube_version))
         self._down: set[tuple[str, str]] = set()
         self._documents: dict[tuple[str, bool], bytes] = {}
         self._versions: dict[tuple[str, str], tuple[ServedKind, ...]] = {}
         self._unlisted: frozenset[str] = frozenset()
         self._api_versions: tuple[str, ...] = ()
+        self._found_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
         self.changes = 0
         """How often what is served has changed."""
-        self.add(builtin_kinds(kube_version))
 
     def find(self, group: str, version: str, plural: str) -> ServedKind | None:
         return self._served.get((group, version, plural))
@@ -110,14 +120,15 @@ class Discovery:
         for kind in kinds:
             self._served[kind.group, kind.version, kind.plural] = kind
             same = [k for k in self._by_kind.get((kind.group, kind.kind), ()) if k.version != kind.version]
-            self._by_kind[kind.group, kind.kind] = sorted((*same, kind), key=lambda k: version_order(k.version))
+            self._by_kind[kind.group, kind.kind] = tuple(sorted((*same, kind), key=lambda k: version_order(k.version)))
         self._clear_cache()
 
     def remove(self, group: str, plural: str) -> None:
         """Stop serving a resource in all its versions."""
         for version in self.versions(group, plural):
             removed = self._served.pop((group, version, plural))
-            self._by_kind[group, removed.kind].remove(removed)
+            left = (kind for kind in self._by_kind[group, removed.kind] if kind != removed)
+            self._by_kind[group, removed.kind] = tuple(left)
         self._clear_cache()
 
     def set_down(self, group: str, version: str) -> None:
@@ -186,20 +197,24 @@ class Discovery:
     def _listed(self) -> list[tuple[str, tuple[str, ...]]]:
         return [(group, versions) for group, versions in self._groups() if group not in self._unlisted]
 
-    def _groups(self) -> list[tuple[str, tuple[str, ...]]]:
+    def _groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Groups in the API server's order, CRD groups last, each with its versions, the preferred first."""
+        if self._found_groups:
+            return self._found_groups
         found: dict[str, set[str]] = {}
         for group, version in (*((g, v) for g, v, _ in self._served), *self._down):
             found.setdefault(group, set()).add(version)
         place = {group: index for index, group in enumerate(("", *GROUPS))}
         names = sorted(found, key=lambda group: (place.get(group, len(place)), group))
-        return [(name, tuple(sorted(found[name], key=version_order))) for name in names]
+        self._found_groups = tuple((name, tuple(sorted(found[name], key=version_order))) for name in names)
+        return self._found_groups
 
     def _clear_cache(self) -> None:
         self.changes += 1
         self._documents.clear()
         self._versions = {}
         self._api_versions = ()
+        self._found_groups = ()
 
 
 def _by_version(kinds: Iterable[ServedKind]) -> dict[tuple[str, str], tuple[ServedKind, ...]]:
