@@ -11,8 +11,8 @@ from seatrial.evidence.moment import Moment, found
 from seatrial.model.finding import Finding, Invariant
 from seatrial.model.resource import Path, Ref
 from seatrial.model.timeline import Event
+from seatrial.phrases.outcome import NAMES_MAX
 
-NAMES_MAX = 3
 CHAIN_MAX = 5
 QUOTE_MAX = 400
 WHY_MAX = 3

@@ -14,9 +14,9 @@ from seatrial.kinds.workloads.images import running_images
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import StepResult
+from seatrial.phrases.outcome import NAMES_MAX
 
 HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountName": "runs as"}
-NAMES_MAX = 5
 BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
 AUTHENTICATION_ERRORS = {

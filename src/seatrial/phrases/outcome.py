@@ -19,7 +19,8 @@ from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event, StepResult
 
 DID = {"created": "created", "changed": "changed", "deleting": "deleted", "deleted": "deleted"}
-NAMES_MAX = 5
+NAMES_MAX = 3
+"""Objects that a sentence names; the rest is counted."""
 REPLACES = ("upgrade", "rollback")
 TRIED_AGAIN = (*REPLACES, "apply", "up")
 

@@ -21,7 +21,10 @@ EVIDENCE_MAX = 6
 """Events shown for one finding: the first half and the last half."""
 
 DETAIL_MAX = 800
-"""Characters of a detail: engines report one error for each of fifty objects in one sentence."""
+"""Characters of a detail."""
+
+LINES_MAX = 400
+"""Characters of a detail of several lines: engines report one error for each of fifty objects in one sentence."""
 
 DIFF_MAX = 14
 """Lines of the diff of a fix that are shown, with its headers."""
@@ -64,9 +67,10 @@ def in_brief(finding: Finding, page: Page) -> Iterator[Line]:
 
 
 def _first_words(detail: str) -> str:
-    if len(detail) <= DETAIL_MAX:
-        return detail
-    return f"{detail[: detail.rfind(' ', 0, DETAIL_MAX)].rstrip()} ... (-v shows all)"
+    words = detail.split("\n")[0] if len(detail) > LINES_MAX else detail
+    if len(words) > DETAIL_MAX:
+        words = words[: words.rfind(" ", 0, DETAIL_MAX)]
+    return detail if words == detail else f"{words.rstrip()} ... (-v shows all)"
 
 
 def _race(finding: Finding) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.model.result import Played
 from seatrial.model.timeline import Outcome, Rehearsal, StepResult
@@ -48,7 +49,7 @@ def steps_table(played: Sequence[Played], page: Page) -> Iterator[Line]:
     """A table for each engine and case in which a step is not ok; verbose: for each engine and case."""
     tables = _tables(played)
     amiss = [table for table in tables if page.verbose or not _is_well(table)]
-    shown = amiss if page.verbose else amiss[:TABLES_MAX]
+    shown = amiss if page.verbose else _unlike(amiss)[:TABLES_MAX]
     rows = [row for table in shown for row in table.rows]
     action = max((len(row.action) for row in rows), default=0)
     source = max((len(row.source) for row in rows), default=0)
@@ -58,11 +59,36 @@ def steps_table(played: Sequence[Played], page: Page) -> Iterator[Line]:
         for row in table.rows:
             names = f"{row.action:<{action}}  {row.source:<{source}}" if source else f"{row.action:<{action}}"
             yield from _row(row, f"  {row.number}  {names}  ", outcome, page)
-    for table in amiss[len(shown) :]:
-        first = next(row for row in table.rows if row.outcome != "ok" or row.amiss)
-        why = f"{first.action} {_outcome(first)}" if first.outcome != "ok" else f"{first.action}: {first.amiss}"
-        yield line(Piece(table.engine, "strong"), f", {_cases(table.cases)}: ", Piece(why, "bad"))
+    yield from _named(table for table in amiss if table not in shown)
     yield from _well(table for table in tables if table not in amiss)
+
+
+def _unlike(tables: Iterable[StepsTable]) -> list[StepsTable]:
+    """Those in which a step ends as in no table before."""
+    found: list[StepsTable] = []
+    seen: set[tuple[str, Row]] = set()
+    for table in tables:
+        endings = {(table.engine, _ending(row)) for row in table.rows if not _row_is_well(row)}
+        if not endings <= seen:
+            found.append(table)
+        seen |= endings
+    return found
+
+
+def _ending(row: Row) -> Row:
+    """A row without what the step did to objects that are as they should be."""
+    return replace(row, error=_first_words(row.error), done="")
+
+
+def _named(tables: Iterable[StepsTable]) -> Iterator[Line]:
+    """One line for each engine and first step that is not ok: `helm@4.2.3, ci/a.yaml and ci/b.yaml: install failed`."""
+    cases: dict[tuple[str, str], list[str]] = {}
+    for table in tables:
+        first = next(row for row in table.rows if not _row_is_well(row))
+        why = f"{first.action} {_outcome(first)}" if first.outcome != "ok" else f"{first.action}: {first.amiss}"
+        cases.setdefault((table.engine, why), []).extend(table.cases)
+    for (engine, why), named in cases.items():
+        yield line(Piece(engine, "strong"), f", {_cases(named)}: ", Piece(why, "bad"))
 
 
 def _well(tables: Iterable[StepsTable]) -> Iterator[Line]:
@@ -79,7 +105,11 @@ def _well(tables: Iterable[StepsTable]) -> Iterator[Line]:
 
 
 def _is_well(table: StepsTable) -> bool:
-    return all(row.outcome == "ok" and not row.amiss for row in table.rows)
+    return all(map(_row_is_well, table.rows))
+
+
+def _row_is_well(row: Row) -> bool:
+    return row.outcome == "ok" and not row.amiss
 
 
 def _cases(cases: Sequence[str]) -> str:

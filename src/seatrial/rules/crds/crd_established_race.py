@@ -94,12 +94,13 @@ def _finding(
     users = [user for missing in kinds for user in missing.users]
     written = [resource for missing in kinds for resource in missing.written]
     defined = sorted({crd.ref for crd in crds})
+    are = "are" if len(defined) > 1 else "is"
     return found(
         RULE,
         moment,
         objects=[*defined, *users],
         damage="failed-deploy",
-        message=f"{helm_act(moment)} fails if {first_named(defined)} is not served yet for {first_named(users)}",
+        message=f"{helm_act(moment)} fails if {first_named(defined)} {are} not served yet",
         details=(
             f"{moment.speaker} resolves {first_named(users)} right after the CRD is "
             f"{'updated' if written_at[0].effect == 'changed' else 'created'}.",
