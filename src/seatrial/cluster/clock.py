@@ -19,11 +19,14 @@ class Clock:
         """By uid of a pod: what its programs remember."""
 
     def note(self, ref: Ref, before: Body | None, after: Body | None) -> None:
+        if before is not None and after is None:
+            for times in (self.changed, self.created):
+                times.pop(ref, None)
+            self.memories.pop(uid_of(before), None)
+            return
         self.changed[ref] = self.now_seconds
         if before is None:
             self.created[ref] = self.now_seconds
-        elif after is None:
-            self.memories.pop(uid_of(before), None)
 
     def left(self, ref: Ref, deadline: Deadline) -> float:
         """The seconds until a deadline."""

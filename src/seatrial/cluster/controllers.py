@@ -96,7 +96,9 @@ class Controllers:
         kind = self._kinds.get((ref.group, ref.kind))
         self.indexes.changed(ref, before, after, kind)
         self.clock.note(ref, before, after)
-        if after is not None and (kind is not None or self._is_repaired(ref)):
+        if after is None:
+            self._record_reads(ref, set())
+        elif kind is not None or self._is_repaired(ref):
             self._enqueue(ref, cause)
         self.fights.changed(ref, before, after)
         for read in _reads_of(ref, before, after):
@@ -281,6 +283,7 @@ class Controllers:
 
     def _moved(self, ref: Ref) -> None:
         cause = self._queue.pop(ref)
+        self._fresh.discard(ref)
         if self.touches.records:
             self.touches.begin((CONTROLLERS, self.root(ref)))
         view = self._view()
@@ -317,6 +320,8 @@ class Controllers:
     def _record_reads(self, ref: Ref, reads: set[Read]) -> None:
         for read in self._reads.pop(ref, set()) - reads:
             self._readers[read].discard(ref)
+            if not self._readers[read]:
+                del self._readers[read]
         if reads:
             self._reads[ref] = reads
         for read in reads:

@@ -51,5 +51,7 @@ def _update(
     has = set(keys(after)) if after is not None else set()
     for key in had - has:
         index[key].discard(ref)
+        if not index[key]:
+            del index[key]
     for key in has - had:
         index.setdefault(key, set()).add(ref)

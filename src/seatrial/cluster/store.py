@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import islice
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 
@@ -23,6 +23,7 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 KindKey = tuple[str, str]
 """(group, kind)"""
+Key = TypeVar("Key", bound=Hashable)
 
 
 class StoreChange(Struct, frozen=True, gc=False):
@@ -156,9 +157,17 @@ class Store:
         if ref.namespace:
             self._namespaces[ref.namespace].pop(ref, None)
         for owner in meta.get("ownerReferences") or ():
-            self._dependents[owner.get("uid", "")].pop(ref, None)
+            _drop(self._dependents, owner.get("uid", ""), ref)
         for label in (meta.get("labels") or {}).items():
-            self._labelled[((ref.group, ref.kind), ref.namespace, *label)].pop(ref, None)
+            _drop(self._labelled, ((ref.group, ref.kind), ref.namespace, *label), ref)
+
+
+def _drop(index: dict[Key, dict[Ref, Body]], key: Key, ref: Ref) -> None:
+    """Nothing is kept of a key that has no object any more: a served cluster sees many."""
+    found = index.get(key, {})
+    found.pop(ref, None)
+    if not found:
+        index.pop(key, None)
 
 
 @lru_cache(maxsize=8)
