@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from alone import Judged, bad_rules, is_good, listed, only_alone, unseen, unseen_by_reason
+from planted import Planted, formats
 from recording import FOLDER, arguments, keep, recordings
 from serving import KUBECONFIG, cluster_of, served
 from stable import Stable
@@ -93,6 +94,8 @@ class Stage:
         self._findings = seatrial.judging.findings
         self.results: list[Result] = []
         self.judged: list[Judged] = []
+        self.planted = Planted()
+        self.printed: list[str] = []
         self.recordings: dict[int, tuple[str, str]] = {}
         """What to record, by the command."""
         self.exact = False
@@ -106,6 +109,7 @@ class Stage:
         self, seen: Sequence[Seen], rules: Sequence[Rule], schedules: Collection[str] = SCHEDULES
     ) -> list[Finding]:
         together = self._findings(seen, rules, schedules)
+        self.planted.add(seen)
         if not any(one.rehearsal.repaired for one in seen):
             self.judged.append(Judged(together, self._findings(seen, ())))
         return together
@@ -117,6 +121,7 @@ class Stage:
             self.cluster = ""
         code = main(scene.arguments)
         out, err = self._capsys.readouterr()
+        self.printed += (out, err)
         if code > 1 and err and all(block.kind != "error" for block in scene.expected):
             pytest.fail(f"{' '.join(scene.arguments)}: exit code {code}, and no error block: {err}")
         result = self.results[-1] if len(self.results) > before else None
@@ -163,6 +168,8 @@ def _hold(path: Path, stage: Stage, update: bool) -> None:
     assert [pair for result in stage.results for pair in _reported_twice(result)] == []
     assert list(unseen(bad_rules(expected), stage.judged)) == listed(path.stem), "see unseen.yaml"
     assert not is_good(expected) or list(only_alone(stage.judged)) == []
+    if stage.planted:
+        assert stage.planted.shown_in((*stage.printed, *formats(stage.results))) == []
     if update:
         path.write_text(seen)
     elif seen != expected:
