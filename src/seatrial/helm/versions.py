@@ -72,7 +72,7 @@ TABLE = (
         "is applied again by an install, and a conflict with its last writer fails it. Helm 3 skips it. No version "
         "upgrades crds/",
         "installCRDs in pkg/action/install.go",
-        seen=SEEN,
+        seen=SEEN_BETWEEN,
         known=True,
     ),
     Behaviour(
@@ -130,7 +130,7 @@ TABLE = (
         API_VERSION_IS_IDENTITY,
         "is updated, and then deleted as removed from the chart",
         "helm/helm#31768",
-        seen=SEEN,
+        seen=SEEN_BETWEEN,
         known=True,
     ),
     Behaviour(
@@ -168,6 +168,7 @@ TABLE = (
         Versions((4, 3, 0)),
         "keeps the object. Older versions delete it",
         "pkg/action/uninstall.go",
+        seen=SEEN_BETWEEN[1:2],
     ),
     Behaviour(
         "--take-ownership",
