@@ -19,6 +19,7 @@ from seatrial.play.heard import Heard
 from seatrial.play.rehearse import rehearse
 
 READY = DEPLOYMENT.replace("CONFIG", "there")
+LATE = JOB_HOOK.replace("}]", ', command: [sh, -c, "sleep 20"]}]')
 STUCK = DEPLOYMENT.replace("CONFIG", "nowhere")
 
 
@@ -111,10 +112,28 @@ def test_helm_runs_again_if_a_response_differs(tmp_path: Path) -> None:
     assert (lazy.steps[0].outcome, eager.steps[0].outcome) == ("failed", "ok")
 
 
-def test_a_hang_is_not_replayed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", ["ordinary", "lazy"])
+def test_a_hang_and_what_follows_it_are_replayed(tmp_path: Path, first: Schedule) -> None:
     chart, heard = Chart(tmp_path, STUCK, flags=("--wait",)), Heard()
-    rehearse(chart.plan, "lazy", heard=heard)
-    loaded = chart.loaded
-    eager = rehearse(chart.plan, "eager", heard=heard)
-    assert chart.loaded == 2 * loaded
-    assert [step.outcome for step in eager.steps] == ["hung", "hung", "ok"]
+    rehearse(chart.plan, first, heard=heard)
+    chart.loaded = 0
+    for schedule in (schedule for schedule in SCHEDULES if schedule != first):
+        replayed = rehearse(chart.plan, schedule, heard=heard)
+        assert chart.loaded == 0
+        assert [step.outcome for step in replayed.steps] == ["hung", "hung", "ok"]
+        real = rehearse(chart.plan, schedule)
+        assert (lines(replayed), replayed.steps) == (lines(real), real.steps)
+        chart.loaded = 0
+
+
+def test_a_deadline_that_passes_is_replayed(tmp_path: Path) -> None:
+    chart, heard = Chart(tmp_path, LATE), Heard()
+    rehearse(chart.plan, "ordinary", heard=heard)
+    chart.loaded = 0
+    for schedule in ("lazy", "eager"):
+        replayed = rehearse(chart.plan, schedule, heard=heard)
+        assert chart.loaded == 0
+        assert [step.outcome for step in replayed.steps] == ["ok", "ok", "ok"]
+        real = rehearse(chart.plan, schedule)
+        assert (lines(replayed), replayed.steps) == (lines(real), real.steps)
+        chart.loaded = 0

@@ -29,6 +29,20 @@ def stuck_on(cluster: Cluster, targets: Iterable[Ref], is_ready: Callable[[Body]
         return _without_owned(cluster, unready or (waited if certain else []))
 
 
+def wait_out(
+    cluster: Cluster, refs: list[Ref], patience_seconds: float, is_ready: Callable[[Body], bool]
+) -> tuple[float, bool]:
+    """Let deadlines of these pass. Returns how many seconds passed, and whether the client makes something of it."""
+    passed = 0.0
+    while late := cluster.outwait(refs, patience_seconds - passed):
+        passed += max(late.values())
+        cluster.settle()
+        bodies = [cluster.store.get(ref) for ref in refs]
+        if any(body is None or is_ready(body) for body in bodies):
+            return passed, True
+    return passed, False
+
+
 def unserved(cluster: Cluster) -> list[Ref]:
     """Objects that clients wrote in this step and whose CRD was deleted since: they cannot be watched."""
     with cluster.lock:

@@ -67,11 +67,11 @@ class Replays:
 
     def begin(self) -> None:
         self._places: set[Place] = set()
-        self._hung = False
+        self._stopped = False
 
     def stop(self) -> None:
         """Nothing that follows is kept or replayed."""
-        self._hung = True
+        self._stopped = True
 
     def place(self, step: int, act: HelmAct | Invocation) -> Place:
         """The place of an act that begins now."""
@@ -87,8 +87,8 @@ class Replays:
         return Transcript(self._heard.bodies)
 
     def next(self, place: Place, act: HelmAct | Invocation) -> Recorded | None:
-        """What to try here. Nothing after an act that hung: how much a cancelled client still does is not settled."""
-        if self._hung:
+        """What to try here."""
+        if self._stopped:
             return None
         if place not in self._left:  # An act that is repeated may go as it does where it succeeds at once.
             self._left[place] = [one for one in self._heard.acts.get((*place[:-1], 0), ()) if one.ended.outcome == "ok"]
@@ -99,8 +99,7 @@ class Replays:
 
     def keep(self, place: Place, recorded: Recorded) -> None:
         """Keep an act for the other schedules, and for this one if it starts again."""
-        self._hung = self._hung or recorded.ended.outcome == "hung"
-        if self._hung or place in self._own:
+        if self._stopped or place in self._own:
             return
         self._own.add(place)
         self._left[place] = [recorded]

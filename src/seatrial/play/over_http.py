@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
+from seatrial.cluster.server.transcript import Wait
 from seatrial.engines import Stuck
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref
@@ -77,10 +78,15 @@ class OverHttp:
         if not refs:
             return None
         why, lacking = stuck.why(self._cluster, refs), stuck.lacking(self._cluster, refs)
-        passed = self._wait_out(refs, patience_seconds)
-        if not passed:
+        left = patience_seconds - self._passed_seconds
+        wait = Wait(tuple(waited), self._server.is_ready, tuple(refs), why, left, certain)
+        if self._server.transcript is not None:
+            self._server.transcript.waited(wait)
+        passed, wait.ends = stuck.wait_out(self._cluster, refs, left, wait.is_ready)
+        self._passed_seconds += passed
+        if not wait.ends:
             self._cluster.recorder.give_up()
-        return Stuck(why, tuple(refs), lacking, passed)
+        return Stuck(why, tuple(refs), lacking, max(passed, 1.0) if wait.ends else 0.0)
 
     def _is_certain(self) -> bool:
         """Whether the client has long been silent, and was found idle often enough since."""
@@ -89,18 +95,6 @@ class OverHttp:
             return False
         self._idle_turns += 1
         return self._idle_turns > SILENT_TURNS
-
-    def _wait_out(self, refs: list[Ref], patience_seconds: float) -> float:
-        """Let deadlines pass until the client makes something of it; after how many seconds, 0 where it never does."""
-        passed = 0.0
-        while late := self._cluster.outwait(refs, patience_seconds - self._passed_seconds):
-            self._passed_seconds += max(late.values())
-            passed += max(late.values())
-            self._cluster.settle()
-            bodies = [self._cluster.store.get(ref) for ref in refs]
-            if any(body is None or self._server.is_ready(body) for body in bodies):
-                return max(passed, 1.0)
-        return 0.0
 
     def silent(self) -> bool:
         return self._server.idle_seconds() > SILENCE_SECONDS and not self._server.waited_for()

@@ -299,19 +299,16 @@ def _over_http(stage: _Stage, index: int, engine: str, act: HelmAct | Invocation
     if recorded := replays.next(place, act):
         start = cluster.recorder.count
         try:
-            recorded.transcript.replay(cluster, _hung_at(recorded.ended))
+            recorded.transcript.replay(cluster)
         except ReplayDiffers:
             replays.drop(place, recorded)
             raise
+        _delete_timed_out_hooks(cluster, act, engine, start, recorded.ended)
         return _with_failure(cluster, start, engine, recorded.ended)
     transcript = replays.transcript()
     ended = _real_client(cluster, engine, act, transcript)
     replays.keep(place, Recorded(act, transcript, ended))
     return ended
-
-
-def _hung_at(ended: Ended) -> tuple[Ref, ...]:
-    return ended.stuck.waits_for if ended.outcome == "hung" and ended.stuck else ()
 
 
 def _real_client(cluster: Cluster, engine: str, act: HelmAct | Invocation, transcript: Transcript) -> Ended:
@@ -325,9 +322,13 @@ def _real_client(cluster: Cluster, engine: str, act: HelmAct | Invocation, trans
         ended = run(act, OverHttp(cluster, server))
     if ended.outcome == "failed":
         refuse_environment(ended.error)
+    _delete_timed_out_hooks(cluster, act, engine, start, ended)
+    return _with_failure(cluster, start, engine, ended)
+
+
+def _delete_timed_out_hooks(cluster: Cluster, act: HelmAct | Invocation, engine: str, start: int, ended: Ended) -> None:
     if isinstance(act, HelmAct):
         timed_out_hooks.delete_hooks(cluster, act.action, engine, start, ended)
-    return _with_failure(cluster, start, engine, ended)
 
 
 def _with_failure(cluster: Cluster, start: int, engine: str, ended: Ended) -> Ended:

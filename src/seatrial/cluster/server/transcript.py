@@ -90,12 +90,35 @@ class _Watched(Struct, frozen=True):
     """The objects that it waited for, with this watch and with others."""
 
 
+class Wait(Struct):
+    """A moment at which a client had waited for so long that only time could help, and whether it did."""
+
+    waited: tuple[Ref, ...]
+    is_ready: Callable[[Body], bool]
+    refs: tuple[Ref, ...]
+    """What was not ready of what it waited for."""
+    why: str
+    patience_seconds: float
+    certain: bool
+    ends: bool = False
+
+    def replay(self, cluster: Cluster) -> None:
+        """Wait here as well: for the same, with the same end."""
+        refs = stuck.stuck_on(cluster, self.waited, self.is_ready, certain=self.certain)
+        if tuple(refs) != self.refs or stuck.why(cluster, refs) != self.why:
+            raise ReplayDiffers("hang")
+        if stuck.wait_out(cluster, refs, self.patience_seconds, self.is_ready)[1] != self.ends:
+            raise ReplayDiffers("deadline")
+        if not self.ends:
+            cluster.recorder.give_up()
+
+
 class Transcript:
     """The requests of one client to one cluster, in order."""
 
     def __init__(self, shared: dict[bytes, bytes]) -> None:
         """`shared`: the bodies of this and of other transcripts, so that equal ones are kept once."""
-        self._lines: list[_Answered | _Watched] = []
+        self._lines: list[_Answered | _Watched | Wait] = []
         self._shared = shared
 
     def answered(self, request: HttpRequest, response: HttpResponse, polled: Iterable[Ref] = ()) -> None:
@@ -107,41 +130,39 @@ class Transcript:
     def watched(self, opened: Watch, is_ready: Callable[[Body], bool], expected: tuple[Ref, ...]) -> None:
         self._lines.append(_Watched(opened, is_ready, expected))
 
-    def replay(self, cluster: Cluster, hung_at: tuple[Ref, ...] = ()) -> None:
+    def waited(self, wait: Wait) -> None:
+        self._lines.append(wait)
+
+    def replay(self, cluster: Cluster) -> None:
         """Send all requests again, and wait where the client waited. Raises `ReplayDiffers` if a response differs.
 
         What a watch shows is compared before the next request, when the client had seen enough. A client that waited
-        forever for `hung_at` must do so here. Ends with the client, if it dies on the way.
+        forever must do so here; what it watched is not compared then, because it may not have opened all of its
+        watches. Ends with the client, if it dies on the way.
         """
         watches: list[_Watched] = []
+        gave_up = False
         lines = list(_by_name(self._lines)) if cluster.death.counts else self._lines
         for index, line in enumerate(lines):
             if cluster.death.at is not None:
                 return
-            if isinstance(line, _Watched):
+            if isinstance(line, Wait):
+                line.replay(cluster)
+                gave_up = gave_up or not line.ends
+            elif isinstance(line, _Watched):
                 opened = line.opened
                 cluster.awaits(watch.unready(opened, cluster.store, line.is_ready, line.expected))
                 watches.append(line)
             else:
-                _compare_watches(watches, cluster)
+                _compare_watches(() if gave_up else watches, cluster)
                 watches.clear()
                 if line.polled:
                     cluster.awaits(line.polled)
                 _compare(line, cluster, _groups_mapped(lines, index))
-        _compare_watches(watches, cluster)
-        self._compare_hang(cluster, hung_at)
-
-    def _compare_hang(self, cluster: Cluster, hung_at: tuple[Ref, ...]) -> None:
-        """A client that is stopped may not have opened all of its watches, so these do not show everything."""
-        last = next((line for line in reversed(self._lines) if isinstance(line, _Watched)), None)
-        if last is None or not hung_at or not set(hung_at).issubset(last.expected):
-            return
-        awaited = [ref for ref in last.expected if cluster.store.get(ref) is not None]
-        if tuple(stuck.stuck_on(cluster, awaited, last.is_ready, certain=False)) != hung_at:
-            raise ReplayDiffers("hang")
+        _compare_watches(() if gave_up else watches, cluster)
 
 
-def _by_name(lines: Iterable[_Answered | _Watched]) -> Iterator[_Answered | _Watched]:
+def _by_name(lines: Iterable[_Answered | _Watched | Wait]) -> Iterator[_Answered | _Watched | Wait]:
     """Lines in which writes that follow each other for one kind, which a client sends side by side, come by name."""
     together: list[_Answered] = []
     for line in lines:
@@ -162,7 +183,7 @@ def _compare_watches(watches: Iterable[_Watched], cluster: Cluster) -> None:
         _compare_watch(line, cluster)
 
 
-def _groups_mapped(lines: Sequence[_Answered | _Watched], index: int) -> frozenset[str] | None:
+def _groups_mapped(lines: Sequence[_Answered | _Watched | Wait], index: int) -> frozenset[str] | None:
     """The API groups that a client looks up in what discovery answers, where that is certain; else None.
 
     `newStatusWatcher` in pkg/kube/client.go of Helm 4 creates a mapper for one wait, which knows what is watched right
