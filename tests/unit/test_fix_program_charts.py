@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.fix.fixers.unknown_field import without_line
 from seatrial.fix.program_charts import CHART, RELEASE, Deployed, deployed_with
 from seatrial.fix.proposal import ByHand
 from seatrial.model.resource import Place
@@ -108,3 +109,19 @@ def test_python_by_the_name_of_a_module() -> None:
 )
 def test_what_is_not_certain_is_left_to_the_user(file: str, before: str, why: str) -> None:
     assert after(file, before, CHART) == f"{file}:1 {why}"
+
+
+@pytest.mark.parametrize(
+    ("values", "left"),
+    [
+        ("    fsGroup: 1000, // ours\n", ""),
+        ('    "fsGroup": 1,\n', ""),
+        ("    fsGroup: 1,\n    fsGroup: 2,\n", None),
+    ],
+)
+def test_a_value_on_a_line_of_its_own_is_removed(values: str, left: str | None) -> None:
+    before = 'new k8s.helm.v4.Chart("a", {\n    chart: "./a",\n%s});\nother({ fsGroup: 1 });\n'
+    Path("a.ts").write_text(before % values)
+    change = without_line(Place("a.ts", 1), ("securityContext", "fsGroup"))
+    after = None if isinstance(change, ByHand) else edited(change[0].text, [one.edit for one in change]).content
+    assert after == (None if left is None else before % left)

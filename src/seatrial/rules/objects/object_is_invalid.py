@@ -158,11 +158,23 @@ def _left(rehearsal: Rehearsal, case: Case, event: Event) -> str:
 
 def _path(wrong: FieldCause, written: Resource) -> tuple[str | int, ...]:
     """The path of the field in the error; for labels, which are validated as a whole, that of the wrong one."""
-    path = wrong.path
+    path = _indexed(wrong.path, written.body)
     texts = dig(written.body, *path)
     if not wrong.value or not isinstance(texts, dict):
         return path
     return next(((*path, key) for key, text in texts.items() if wrong.value in (key, text)), path)
+
+
+def _indexed(path: tuple[str | int, ...], body: object) -> tuple[str | int, ...]:
+    """A path with the index of each entry that server-side apply names by its key: `containers[name="web"]`."""
+    done: list[str | int] = []
+    for step in path:
+        key, named, value = step.partition("=") if isinstance(step, str) else ("", "", "")
+        own = dig(body, *done) if named else None
+        entries = own if isinstance(own, list) else []
+        at = (n for n, one in enumerate(entries) if isinstance(one, dict) and str(one.get(key)) == value.strip('"'))
+        done.append(next(at, step))
+    return tuple(done)
 
 
 RULE = Rule("ST115", "object-is-invalid", check, timeless=True)
