@@ -98,8 +98,8 @@ class _Trying:
         self._seen: dict[str, int] = {}
         """How many fixes were accepted when a finding was last tried, by its fingerprint."""
         result = checked.result
-        self._behind = [finding for finding in result.findings if finding.after]
-        """What stands behind other faults at first: it is not new when it shows."""
+        self._behind = [replace(finding, certainty="will") for finding in result.findings if finding.after]
+        """What stands behind other faults at first: it is not new when it shows, nor graver when it is certain."""
         limit, each = fixing.rehearsals_max, _cost(result)
         self._left = min(fixing.tries_max, limit // each) if limit else fixing.tries_max
         self._not_tried = 0
@@ -112,7 +112,7 @@ class _Trying:
 
     @property
     def _known(self) -> Result:
-        return replace(self.result, findings=(*self.result.findings, *self._behind))
+        return replace(self.result, findings=(*self._behind, *self.result.findings))
 
     def with_fix(self, finding: Finding) -> Finding:
         if finding.after:

@@ -6,14 +6,21 @@ from collections.abc import Iterator
 
 from seatrial.fix.lines import annotated
 from seatrial.fix.proposal import Fixer, Problem, Proposal, joined
-from seatrial.helm.argocd_hooks import SYNC_OPTIONS
+from seatrial.helm.argocd_hooks import SYNC_OPTIONS, WAVE
 from seatrial.model.release import Resource
 from seatrial.model.resource import annotations_of
 
 OPTION = "SkipDryRunOnMissingResource=true"
+GENERATED = "operator-generated-crd-race"
+ARGOCD = "argocd"
 
 
 def propose(problem: Problem) -> Iterator[Proposal]:
+    if any(engine.name != ARGOCD for engine in problem.finding.engines):
+        return
+    if problem.finding.rule == GENERATED:
+        yield from _of_generated(problem)
+        return
     resources = [resource for ref in problem.finding.objects if (resource := problem.newest(ref))]
     if not resources:
         return
@@ -24,9 +31,22 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     )
 
 
+def _of_generated(problem: Problem) -> Iterator[Proposal]:
+    """An operator generates the CRD from another object: that must be in an earlier wave."""
+    resource = problem.pointed_at()
+    if resource is None:
+        return
+    option = {SYNC_OPTIONS: _options(resource)}
+    title = f"add the sync option {OPTION} to {resource.ref}"
+    if WAVE in annotations_of(resource.body):
+        yield Proposal(title, annotated(resource, option))
+    else:
+        yield Proposal(f"{title}, in wave 1", annotated(resource, {WAVE: "1", **option}))
+
+
 def _options(resource: Resource) -> str:
     now = str(annotations_of(resource.body).get(SYNC_OPTIONS) or "")
     return f"{now},{OPTION}" if now else OPTION
 
 
-FIXER = Fixer(("argocd-dryrun-missing-crd",), propose)
+FIXER = Fixer(("argocd-dryrun-missing-crd", GENERATED), propose)
