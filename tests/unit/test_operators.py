@@ -26,8 +26,8 @@ def test_every_operator_has_a_source_and_is_consistent(operator: OperatorEntry) 
         assert any(version.stored_since is not None for version in kind.versions), kind.kind
         for pattern in (*kind.makes, *kind.needs):
             parse(pattern)
-    roles = {workload.role for workload in operator.workloads}
-    assert operator.writes_ca in {"", *roles}
+    assert set(operator.creates) <= {"crds", "webhooks"}
+    assert bool(operator.service_variable or operator.webhook_labels) <= ("webhooks" in operator.creates)
     assert len({(workload.image, workload.argument) for workload in operator.workloads}) == len(operator.workloads)
 
 

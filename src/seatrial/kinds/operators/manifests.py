@@ -35,7 +35,7 @@ def install_manifests(operator: OperatorEntry, version: str = "") -> Iterator[Bo
     yield from crds(operator, version)
     yield from workloads(operator, version, operator.namespace)
     yield from _services(operator)
-    yield from _configurations(operator)
+    yield from configurations(operator, operator.namespace)
 
 
 def crds(operator: OperatorEntry, version: str = "") -> Iterator[Body]:
@@ -110,19 +110,20 @@ def _webhook_workload(operator: OperatorEntry) -> OperatorWorkload:
     return next((workload for workload in operator.workloads if workload.role == "webhook"), operator.workloads[0])
 
 
-def _configurations(operator: OperatorEntry) -> Iterator[Body]:
+def configurations(operator: OperatorEntry, namespace: str, service: str = "") -> Iterator[Body]:
+    """The webhook configurations of an operator in a namespace; `service` is another name of its Service."""
     for mutating, name in dict.fromkeys((webhook.mutating, webhook.configuration) for webhook in operator.webhooks):
         webhooks = [w for w in operator.webhooks if (w.mutating, w.configuration) == (mutating, name)]
         yield {
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": "MutatingWebhookConfiguration" if mutating else "ValidatingWebhookConfiguration",
-            "metadata": {"name": name},
-            "webhooks": [_webhook(webhook, operator.namespace) for webhook in webhooks],
+            "metadata": {"name": name, **({"labels": operator.webhook_labels} if operator.webhook_labels else {})},
+            "webhooks": [_webhook(webhook, namespace, service or webhook.service) for webhook in webhooks],
         }
 
 
-def _webhook(webhook: OperatorWebhook, namespace: str) -> Body:
-    service = {"name": webhook.service, "namespace": namespace, **({"path": webhook.path} if webhook.path else {})}
+def _webhook(webhook: OperatorWebhook, namespace: str, name: str) -> Body:
+    service = {"name": name, "namespace": namespace, **({"path": webhook.path} if webhook.path else {})}
     return {
         "name": webhook.name,
         "clientConfig": {"caBundle": CA_BUNDLE, "service": service},

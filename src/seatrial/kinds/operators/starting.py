@@ -1,4 +1,4 @@
-"""What well-known operators create when they start: their own CRDs. Which do is in operators.toml (`creates`).
+"""What well-known operators create when they start: CRDs, webhooks. Which do is in operators.toml (`creates`).
 
 An operator that elects a leader creates it once, whichever of its pods leads. It is trusted to have the rights.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from seatrial.kinds import Acts, Create, World
 from seatrial.kinds.core.objectmeta import namespace_of
-from seatrial.kinds.operators.manifests import crds
+from seatrial.kinds.operators.manifests import configurations, crds
 from seatrial.kinds.operators.table import OperatorEntry, workload_of
 from seatrial.kinds.workloads.images import image_tag
 from seatrial.kinds.workloads.pod_template import containers_of
@@ -17,29 +17,48 @@ from seatrial.model.resource import Body, Ref, dig, listed, name_of
 
 CRD_GROUP = "apiextensions.k8s.io"
 CRDS = "crds"
+WEBHOOK_GROUP = "admissionregistration.k8s.io"
+WEBHOOKS = "webhooks"
 
 
 def start(pod: Body, world: World) -> Acts:
     """Create what is not there when a pod of an operator is ready."""
     workload: Body = {"spec": {"template": pod}}
-    operator = creator_in(workload)
+    operator = _started(workload)
     if operator is None:
         return
     for crd in crds_created(workload, world.all("ConfigMap", namespace_of(pod))):
         if world.get(Ref("CustomResourceDefinition", "", name_of(crd), CRD_GROUP)) is None:
             yield Create(crd, by=operator.name)
+    for made in _webhooks_created(operator, pod):
+        if world.get(Ref(made["kind"], "", name_of(made), WEBHOOK_GROUP)) is None:
+            yield Create(made, by=operator.name)
 
 
 def creator_in(workload: Body) -> OperatorEntry | None:
-    """The operator that a workload runs, if it creates something when it starts."""
+    """The operator that a workload runs, if it creates CRDs when it starts."""
+    operator = _started(workload)
+    return operator if operator is not None and CRDS in operator.creates else None
+
+
+def _started(workload: Body) -> OperatorEntry | None:
     known = workload_of(workload)
     return known[0] if known is not None and known[0].creates and known[1].role == "controller" else None
+
+
+def _webhooks_created(operator: OperatorEntry, pod: Body) -> Iterator[Body]:
+    """The webhook configurations that an operator creates by itself. They call the Service that its pod names."""
+    if WEBHOOKS not in operator.creates:
+        return
+    variables = (one for _, container in containers_of(pod["spec"]) for one in listed(container, "env"))
+    named = (str(one.get("value") or "") for one in variables if one.get("name") == operator.service_variable)
+    yield from configurations(operator, namespace_of(pod), next(named, ""))
 
 
 def crds_created(workload: Body, settings: Iterable[Body] = ()) -> Iterator[Body]:
     """The CRDs that an operator creates by itself, if the workload runs one that does. `settings` are ConfigMaps."""
     operator, spec = creator_in(workload), dig(workload, "spec", "template", "spec") or {}
-    if operator is not None and CRDS in operator.creates and _is_wanted(operator, spec, settings):
+    if operator is not None and _is_wanted(operator, spec, settings):
         images = (str(container.get("image") or "") for _, container in containers_of(spec))
         yield from crds(operator, next((image_tag(image) for image in images if workload_of(_running(image))), ""))
 

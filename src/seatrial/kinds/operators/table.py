@@ -106,11 +106,14 @@ class OperatorEntry(Struct, frozen=True):
     workloads: tuple[OperatorWorkload, ...]
     kinds: tuple[OperatorKind, ...]
     webhooks: tuple[OperatorWebhook, ...]
-    writes_ca: str
+    webhook_labels: dict[str, str]
+    """Labels of the webhook configurations that it creates."""
+    service_variable: str
+    """The environment variable with the name of the Service that those call."""
     charts: tuple[str, ...]
     """Helm charts that install it and whose version is its release."""
     creates: tuple[str, ...]
-    """What its controller creates when it starts: `crds`."""
+    """What its controller creates when it starts: `crds`, `webhooks`."""
     creates_if: str
     """A word that the command line of one of its containers must have for that."""
     creates_unless: str
@@ -272,7 +275,8 @@ def _operator(name: str, entry: dict[str, Any]) -> OperatorEntry:
         workloads=tuple(OperatorWorkload(**workload) for workload in entry.get("workloads", ())),
         kinds=tuple(_kinds(entry)),
         webhooks=tuple(_webhooks(entry)),
-        writes_ca=entry.get("writes_ca", ""),
+        webhook_labels=entry.get("webhook_labels", {}),
+        service_variable=entry.get("service_variable", ""),
         charts=tuple(entry.get("charts", ())),
         creates=tuple(entry.get("creates", ())),
         creates_if=entry.get("creates_if", ""),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -81,8 +82,14 @@ def portion(value: Any, whole: int, *, up: bool) -> int:
 
 def template_hash(template: Body) -> str:
     """A hash of the template: equal templates have equal hashes."""
+    return _hash_of(json.dumps(template, sort_keys=True))
+
+
+@lru_cache(maxsize=1024)
+def _hash_of(text: str) -> str:
+    """Computed once for each text: a controller asks for every pod, and every schedule has the same templates."""
     number = 2166136261
-    for byte in json.dumps(template, sort_keys=True).encode():
+    for byte in text.encode():
         number = (number ^ byte) * 16777619 & 0xFFFFFFFF
     return "".join(SAFE_LETTERS[ord(digit) % len(SAFE_LETTERS)] for digit in str(number))
 
