@@ -12,7 +12,7 @@ from seatrial.text.source import Edit, Span, Text
 
 TEMPLATES = "/templates/"
 _ASKED = re.compile(r"[ ]*\{\{-?\s*\.Values\.(?P<path>[\w.]+)\s*(?:\|\s*quote\s*)?-?\}\}[ \t]*(#.*)?\r?")
-_EMPTY = re.compile(r"""[ ]*(?:""|''|null|~)?(?P<rest>[ \t]*(#.*)?\r?)""")
+_EMPTY = re.compile(r"""[ ]*(?:""|''|null|~|\{\})?(?P<rest>[ \t]*(#.*)?\r?)""")
 _SCALAR = re.compile(r"""[ ]*(?P<value>"[^"]*"|'[^']*'|[^\s"'#{}\[|>&*][^#]*?)(?P<rest>[ \t]*(#.*)?\r?)""")
 
 
@@ -20,6 +20,14 @@ def asked_value(line: Line) -> tuple[str, ...]:
     """The path of the value that is all of a line; empty if it is something else."""
     found = _ASKED.fullmatch(line.rest)
     return tuple(found["path"].split(".")) if found else ()
+
+
+def condition_of(resource: Resource, key: str) -> tuple[str, ...]:
+    """The path of the value without which the template of an object leaves a key out; empty if that is not clear."""
+    text = text_of(resource.file)
+    pattern = rf"\{{\{{-?\s*(?:if|with)\s+\.Values\.(?P<path>[\w.]+)\s*-?\}}\}}[ \t]*\r?\n[ ]*{re.escape(key)}:"
+    found = re.findall(pattern, text.content) if text else []
+    return tuple(found[0].split(".")) if len(found) == 1 else ()
 
 
 def with_chart_value(

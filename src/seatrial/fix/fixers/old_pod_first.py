@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.fix.chart_values import TEMPLATES, asked_value, with_chart_value
+from seatrial.fix.chart_values import TEMPLATES, asked_value, condition_of, with_chart_value
 from seatrial.fix.lines import Line, key_line, with_children, with_value, without_entry
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, joined
 from seatrial.model.release import Resource
@@ -29,6 +29,9 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     if isinstance(kind, Line) and TEMPLATES in resource.file and (keys := asked_value(kind)):
         change = with_chart_value(resource, keys, "Recreate", replaces=True)
         yield Proposal(f"set {'.'.join(keys)} to Recreate in values.yaml", change, UNSAFE)
+    elif kind is None and TEMPLATES in resource.file and (keys := condition_of(resource, STRATEGY[-1])):
+        change = with_chart_value(resource, keys, "{type: Recreate}")
+        yield Proposal(f"set {'.'.join(keys)} to type: Recreate in values.yaml", change, UNSAFE)
     yield Proposal(f"give {ref} the strategy Recreate", _recreated(resource), UNSAFE)
     yield Proposal(f"let {ref} stop the old pod first (maxSurge 0)", _without_surge(resource), UNSAFE)
 
