@@ -32,6 +32,8 @@ class Indexes:
     def changed(self, ref: Ref, before: Body | None, after: Body | None, kind: Kind | None) -> None:
         if kind is not None:
             _update(self.producers, ref, before, after, kind.produces)
+        if before is not None and after is not None and before.get("spec") is after.get("spec"):
+            return  # What follows is read from the spec.
         if ref.kind in WORKLOADS:
             _update(self.workloads, ref, before, after, running_images)
         elif ref.kind == "Pod":
