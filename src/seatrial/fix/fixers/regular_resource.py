@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from seatrial.fix.lines import replaced_entry, without_annotations, without_entry
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, joined
 from seatrial.fix.unrendered import hook_left_out
+from seatrial.graph import users_of
 from seatrial.helm import hooks
 from seatrial.model.release import Resource
 from seatrial.model.resource import Ref, annotations_of
@@ -21,6 +22,9 @@ RUNS = ("Job", "Pod")
 ADOPTION = "a release that is installed must adopt it once: helm upgrade --take-ownership"
 REFUSES = "helm"
 """The engine that does not take over what exists."""
+RECREATED = "before-hook-creation-deletes-live-resource"
+MANY = 3
+"""So many more of the same are changed at once, which saves a try for each."""
 SECOND = ("post-hook-wait-deadlock", "argocd-postsync-health-deadlock")
 """Rules whose first object only needs the hook."""
 
@@ -29,10 +33,11 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     resource = _hook(problem)
     if resource is None:
         return
-    adopts = all(engine.name != REFUSES for engine in problem.finding.engines)
-    yield Proposal(
-        f"make {resource.ref} a regular resource", without_hook(problem, resource), "" if adopts else ADOPTION
-    )
+    unsafe = "" if all(engine.name != REFUSES for engine in problem.finding.engines) else ADOPTION
+    if problem.finding.rule == RECREATED and len(alike := _alike(problem, resource)) >= MANY:
+        title = f"make {resource.ref} and {len(alike)} more regular resources"
+        yield Proposal(title, joined(*(without_hook(problem, one) for one in (resource, *alike))), unsafe)
+    yield Proposal(f"make {resource.ref} a regular resource", without_hook(problem, resource), unsafe)
 
 
 def _hook(problem: Problem) -> Resource | None:
@@ -42,6 +47,15 @@ def _hook(problem: Problem) -> Resource | None:
     if resource is None or resource.ref.kind in RUNS or not hooks.is_hook(resource.body):
         return None
     return resource
+
+
+def _alike(problem: Problem, first: Resource) -> list[Resource]:
+    """Other hooks that run nothing and that no Job or Pod of a hook uses: each upgrade recreates them as well."""
+    release = problem.release_of(first)
+    own = [one for one in release.resources if hooks.is_hook(one.body) and one.ref.kind not in RUNS and one != first]
+    runs = {one.ref for one in release.resources if hooks.is_hook(one.body) and one.ref.kind in RUNS}
+    free = [one for one in own if not any(edge.user.ref in runs for edge in users_of(release, one.ref))]
+    return [one for one in free if not isinstance(without_hook(problem, one), ByHand)]
 
 
 def without_hook(problem: Problem, resource: Resource) -> Edits | ByHand:
@@ -61,7 +75,7 @@ def without_hook(problem: Problem, resource: Resource) -> Edits | ByHand:
 
 FIXER = Fixer(
     (
-        "before-hook-creation-deletes-live-resource",
+        RECREATED,
         "hook-succeeded-deletes-needed-resource",
         "hook-install-only-not-updated",
         "argocd-helm-hook-recreated-every-sync",
