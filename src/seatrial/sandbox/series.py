@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _ended(command: list[str], variables: dict[str, str]) -> int:
-    """The exit code of a command, which is told to end when the series is."""
+    """The exit code of a command, which ends with the series."""
     process = subprocess.Popen(
         command,
         env={**os.environ, **variables},
