@@ -26,7 +26,7 @@ from seatrial.evidence.unserved import defined_by, definition_in_cluster, is_ser
 from seatrial.evidence.webhooks import calls, gates
 from seatrial.model.release import Resource
 from seatrial.model.resource import Ref
-from seatrial.model.timeline import ORDINARY
+from seatrial.model.timeline import ORDINARY, Event
 from seatrial.sources.places import place_of
 
 JOB = Ref("Job", "default", "shop-migration", "batch")
@@ -346,3 +346,16 @@ def test_a_gate_shows_what_the_webhook_lacked_at_the_first_call() -> None:
     )
     assert [(call.act, call.then, call.endpoint) for call in gate.moments] == [("made", "refused", "none")]
     assert str(gate.place) == "edge/1-controller.yaml:22"
+
+
+def test_what_was_terminating_before_is_not_deleted_with_an_object() -> None:
+    going = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    store, secret, other = (Ref("Widget", "", name, "example.com") for name in ("store", "secret", "other"))
+    events = (
+        Event(0, 0, "helm", "delete", store, "deleted"),
+        Event(1, 0, "operator", "delete", secret, "deleted", cause=0, before=going),
+        Event(2, 0, "operator", "delete", other, "deleting", cause=0, before={}),
+        Event(3, 0, "operator", "delete", other, "deleted", cause=2, before=going),
+    )
+    rehearsal = replace(steps_of("pvc-grows")[0].rehearsal, timeline=events)
+    assert [event.object for event in history.cascade(rehearsal, events[0])] == [other]

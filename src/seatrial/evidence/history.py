@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, moments
 from seatrial.helm import hooks
+from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of
 from seatrial.model.timeline import Event, Rehearsal
@@ -91,16 +92,17 @@ def products(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
 
 
 def _deleted_with(rehearsal: Rehearsal, deletion: Event) -> list[Event]:
-    """The first deletion of each other object that follows from a deletion."""
+    """The first deletion of each other object that follows from a deletion. What was terminating before does not."""
     caused = {deletion.index}
-    found = []
+    found: list[Event] = []
     for event in rehearsal.timeline[deletion.index + 1 :]:
         if event.cause not in caused:
             continue
         caused.add(event.index)
         if event.effect in GOING and event.object != deletion.object:
             found.append(event)
-    return list({event.object: event for event in reversed(found)}.values())[::-1]
+    firsts = {event.object: event for event in reversed(found)}
+    return [event for event in reversed(firsts.values()) if not is_terminating(event.before or {})]
 
 
 def is_from_people(event: Event) -> bool:
