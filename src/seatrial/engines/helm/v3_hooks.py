@@ -10,6 +10,7 @@ from seatrial.engines.helm.v3_objects import (
     about,
     built,
     by_kind,
+    counted,
     create,
     delete,
     failure_of,
@@ -78,11 +79,11 @@ def _remove(hook: Resource) -> Part[None]:
 
 
 def _watch(hook: Resource, patience_seconds: float) -> Part[None]:
-    """Jobs and Pods must succeed; anything else must only exist."""
-    yield from wait([hook], is_hook_done, "timed out waiting for the condition", patience_seconds)
+    """Jobs and Pods must succeed; anything else must only exist. `perform` of `client.go` counts what goes wrong."""
+    yield from wait([hook], is_hook_done, counted(["timed out waiting for the condition"]), patience_seconds)
     live = yield about(hook, "get")
     if words := _failure(live.body):
-        raise Failed(words, failure=Failure(faults=(Fault("not-ready", hook.ref, status="Failed"),)))
+        raise Failed(counted([words]), failure=Failure(faults=(Fault("not-ready", hook.ref, status="Failed"),)))
 
 
 def _failure(body: Body) -> str:

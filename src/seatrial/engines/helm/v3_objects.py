@@ -241,7 +241,7 @@ def _wrong_mark(key: str, wanted: str, found: dict[str, str]) -> str:
 
 
 def no_mapping(resource: Resource) -> str:
-    body, own = resource.body, metadata(resource.body).get("namespace") or resource.ref.namespace
+    body, own = resource.body, metadata(resource.body).get("namespace") or ""
     return (
         f'resource mapping not found for name: "{resource.ref.name}" namespace: "{own}" from "": no matches for kind '
         f'"{resource.ref.kind}" in version "{body.get("apiVersion")}"\nensure CRDs are installed first'
