@@ -60,6 +60,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, group_of, name_of, version_of
 from seatrial.model.timeline import Rehearsal
+from seatrial.phrases.headline import HEADLINE_MAX
 from seatrial.phrases.outcome import after_failure, first_named, named
 from seatrial.phrases.pinned import is_installed_separately
 
@@ -125,7 +126,7 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
         objects=users,
         damage="failed-deploy",
         certainty="likely" if all(separate) else "will",
-        message=f"{moment.act} fails: the cluster lacks {versions} for {_counted(users)}",
+        message=_headline(f"{moment.act} fails: the cluster lacks {versions} for", users),
         details=(
             *dict.fromkeys(_what_is_there(missing, crd) for missing, crd in there),
             *dict.fromkeys(_known(missing.api_version, missing.kind) for missing in kinds),
@@ -142,12 +143,14 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
     )
 
 
-def _counted(users: list[Ref]) -> str:
-    """The only object, or how many: the version is what the headline is about."""
-    if len(users) == 1:
-        return str(users[0])
+def _headline(lacks: str, users: list[Ref]) -> str:
+    """Names the only object if there is room, else counts: the version must not be cut."""
+    short = f"{users[0].kind}/{users[0].name}"
+    if len(users) == 1 and len(f"{lacks} {short}") <= HEADLINE_MAX:
+        return f"{lacks} {users[0]}"
     kinds = {ref.kind for ref in users}
-    return f"{len(users)} {kinds.pop()} objects" if len(kinds) == 1 else f"{len(users)} objects"
+    kind = f"{kinds.pop()} object" if len(kinds) == 1 else "object"
+    return f"{lacks} {len(users)} {kind}{'s' if len(users) > 1 else ''}"
 
 
 def _what_is_there(missing: Unserved, crd: Body | None) -> str:
