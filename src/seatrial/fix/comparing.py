@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.model.engine import EngineId
 from seatrial.model.finding import CERTAINTIES, DAMAGES, Finding, gravity
 from seatrial.model.release import Case
 from seatrial.model.result import Result
+from seatrial.model.timeline import ORDINARY, Outcome
 
 NOT_FOUND = (True, len(CERTAINTIES), len(DAMAGES))
 """Less grave than any finding."""
@@ -50,12 +52,36 @@ def same(finding: Finding) -> tuple[str, str]:
 
 
 def coming(before: Result, after: Result, fixed: Finding) -> Iterator[Finding]:
-    """Findings as grave as the fixed one that are new, or have become graver.
+    """Findings as grave as the fixed one that are new, or have become graver; and any about a step that worked before.
 
     What a removal does by design does not count: it shows as soon as a trial gets that far.
     """
     known = {finding.fingerprint: gravity(finding) for finding in reversed(before.findings)}
+    worked = dict(_steps(before))
+    broken = [step for step, outcome in _steps(after) if outcome != "ok" and worked.get(step) == "ok"]
     for new in after.findings:
         graver = gravity(new) < known.get(new.fingerprint, NOT_FOUND)
-        if graver and gravity(new) <= gravity(fixed) and (fixed.removal or not new.removal):
+        counts = gravity(new) <= gravity(fixed) or any(_is_about(new, step) for step in broken)
+        if graver and counts and (fixed.removal or not new.removal):
             yield new
+
+
+class _Step(Struct, frozen=True):
+    """A step of the ordinary rehearsal of a case."""
+
+    case: str
+    engine: EngineId
+    number: int
+    action: str
+    source: str
+
+
+def _steps(result: Result) -> Iterator[tuple[_Step, Outcome]]:
+    for played in result.played:
+        rehearsal = played.rehearsal
+        for number, step in enumerate(rehearsal.steps if rehearsal.schedule == ORDINARY else ()):
+            yield _Step(played.case, rehearsal.engine, number, step.action, step.source), step.outcome
+
+
+def _is_about(finding: Finding, step: _Step) -> bool:
+    return (finding.case, finding.step) == (step.case, step.number) and step.engine in finding.engines
