@@ -296,8 +296,8 @@ def _over_http(stage: _Stage, index: int, engine: str, act: HelmAct | Invocation
     newer = isinstance(act, HelmAct) and act.as_version and act.as_version not in CRDS_NOT_AWAITED
     cluster.awaited_kinds = CRDS if newer else frozenset()
     place = replays.place(index, act)
+    start = cluster.recorder.count
     if recorded := replays.next(place, act):
-        start = cluster.recorder.count
         try:
             recorded.transcript.replay(cluster)
         except ReplayDiffers:
@@ -307,8 +307,8 @@ def _over_http(stage: _Stage, index: int, engine: str, act: HelmAct | Invocation
         return _with_failure(cluster, start, engine, recorded.ended)
     transcript = replays.transcript()
     ended = _real_client(cluster, engine, act, transcript)
-    replays.keep(place, Recorded(act, transcript, ended))
-    return ended
+    replays.keep(place, Recorded(act, transcript, ended))  # Without its reasons, which name events of this timeline.
+    return _with_failure(cluster, start, engine, ended)
 
 
 def _real_client(cluster: Cluster, engine: str, act: HelmAct | Invocation, transcript: Transcript) -> Ended:
@@ -323,7 +323,7 @@ def _real_client(cluster: Cluster, engine: str, act: HelmAct | Invocation, trans
     if ended.outcome == "failed":
         refuse_environment(ended.error)
     _delete_timed_out_hooks(cluster, act, engine, start, ended)
-    return _with_failure(cluster, start, engine, ended)
+    return ended
 
 
 def _delete_timed_out_hooks(cluster: Cluster, act: HelmAct | Invocation, engine: str, start: int, ended: Ended) -> None:

@@ -19,7 +19,7 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.responses import HttpRequest, HttpResponse, reply_to
 from seatrial.cluster.watch import Watch
 from seatrial.helm import records
-from seatrial.model.resource import Body, Ref
+from seatrial.model.resource import Body, Ref, listed
 
 VOLATILE = frozenset(
     (
@@ -43,6 +43,9 @@ PROGRESS_PATHS = ("/pods", "/replicasets")
 DISCOVERY = ("/api", "/apis", "/version")
 OPENAPI = "/openapi/"
 GROUPS = "/apis"
+TOO_LATE = "ProgressDeadlineExceeded"
+FAILED = (("Failed", "True"), ("Stalled", "True"), ("NamesAccepted", "False"))
+"""Conditions of objects that do not become ready any more."""
 CRD_GROUP = "apiextensions.k8s.io"
 CRDS = f"/apis/{CRD_GROUP}/v1/customresourcedefinitions/"
 APPLIED = frozenset((200, 201))
@@ -257,7 +260,16 @@ def _compare_watch(line: _Watched, cluster: Cluster) -> None:
 
 
 def _all_ready(bodies: Iterable[Body], expected: set[tuple[str, str]], is_ready: Callable[[Body], bool]) -> bool:
-    return expected <= {_full_name(body) for body in bodies if is_ready(body)}
+    return expected <= {_full_name(body) for body in bodies if is_ready(body) and not _has_failed(body)}
+
+
+def _has_failed(body: Body) -> bool:
+    """A client stops waiting for what has failed as well, with an error."""
+    status = body.get("status") or {}
+    return status.get("phase") == "Failed" or any(
+        (one.get("type"), one.get("status")) in FAILED or one.get("reason") == TOO_LATE
+        for one in listed(status, "conditions")
+    )
 
 
 def _full_name(body: Body) -> tuple[str, str]:
