@@ -56,6 +56,7 @@ from seatrial.phrases.recreated import LOST_MAX, back_sentence, damage_of, ended
 EXEMPT = ("Job", "Pod", "CustomResourceDefinition")
 """Kinds that a hook is meant to recreate, and the one that Helm never deletes for a hook."""
 DELETES_ANY = "before it runs the hook, Helm deletes the object with that name, regardless of its owner."
+OWN_NAMES = "Give {} another name in each release, with {{{{ .Release.Name }}}} in it, or let a single release have it."
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -139,6 +140,7 @@ def _finding(moment: Moment, old: Release | None, resource: Resource, deletion: 
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
         evidence=(deletion, *lost[:LOST_MAX], *(ended.events[:LOST_MAX] if ended else ())),
         confirm=confirm_twice(ref, "{.metadata.uid}", f"the {result.action}"),
+        way_out=(OWN_NAMES.format(ref),) if shared else (),
     )
 
 
