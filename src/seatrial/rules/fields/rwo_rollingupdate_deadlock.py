@@ -76,7 +76,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 def _seen(moment: Moment, event: Event, workload: Ref, others: list[Ref]) -> Finding:
     result, written = moment.ended, moment.case.written(moment.index, workload)
     claims = list(_claims(event.after or {}, workload.namespace))
-    holds = f"a pod of {named(others)} holds" if others else "the old pod holds until the new one is ready"
+    holds = f"a pod of {named(others)} holds" if others else "the old pod holds"
     return found(
         RULE,
         moment,
