@@ -32,7 +32,7 @@ SECONDS_MAX = 7200
 LOCALES = ("C", "C.UTF-8", "POSIX", "en_US.UTF-8", "tr_TR.UTF-8", "de_DE.ISO-8859-1")
 ZONES = ("UTC", "Pacific/Chatham", "America/St_Johns", "Asia/Kathmandu", "<+14>-14", "")
 SWITCHES_SECONDS = (0.005, 0.0002, 0.05)
-GENERATORS = re.compile(r"\{\{[^}]*\b(rand[A-Z]\w+|uuidv4|now|bcrypt|htpasswd|shuffle)\b")
+GENERATORS = re.compile(r"\{\{[^}]*(\b(rand[A-Z]\w+|uuidv4|now|bcrypt|htpasswd|shuffle)\b|\.(Cert|Key) \| sha256sum)")
 NEEDS = "<!-- needs:"
 """Stories with programs that may not be here."""
 
