@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from bench import Figure, processor_seconds
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines.argocd.app import API_VERSION, App, Settings
-from seatrial.engines.argocd.fleet import Fleet, Memory, sync_fleet
-from seatrial.engines.script import Target, play
+from seatrial.engines.argocd.fleet import Applications, ArgocdMemory, sync_fleet
+from seatrial.engines.script import DescribedObject, play
 from seatrial.kinds.operators.manifests import crd_of
 from seatrial.kinds.operators.table import OperatorKind
 from seatrial.model.resource import Body, Ref, ref_of
@@ -36,8 +36,8 @@ def _sync(schedule: Schedule) -> None:
     assume(cluster, (crd_of(kind, ("v1alpha1",), "v1alpha1"), *namespaces))
     children = [_child(number) for number in range(CHILDREN)]
     root = App("root", "argocd", tuple(_application(app) for app in children))
-    fleet = Fleet((root,), {app.ref: app for app in children})
-    ended = play(sync_fleet(fleet, Settings((3, 5)), Memory(), started=0), InProcess(cluster, "argocd"))
+    fleet = Applications((root,), {app.ref: app for app in children})
+    ended = play(sync_fleet(fleet, Settings((3, 5)), ArgocdMemory(), started=0), InProcess(cluster, "argocd"))
     assert ended.outcome == "ok", ended.error
     assert sum(len(operation.tasks) for operation in ended.operations) == OBJECTS + CHILDREN
 
@@ -48,7 +48,7 @@ def _child(number: int) -> App:
     return App(f"app-{number}", home, targets, automated=True, prune=True, revision=str(number))
 
 
-def _target(home: str, index: int) -> Target:
+def _target(home: str, index: int) -> DescribedObject:
     wave = {"argocd.argoproj.io/sync-wave": str(index % WAVES)}
     meta = {"name": f"object-{index}", "namespace": home, "annotations": wave}
     body: Body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"index": str(index)}}
@@ -57,10 +57,10 @@ def _target(home: str, index: int) -> Target:
         template = {"metadata": {"labels": {"app": meta["name"]}}, "spec": {"containers": [container]}}
         spec = {"selector": {"matchLabels": {"app": meta["name"]}}, "template": template}
         body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
-    return Target(ref_of(body), body)
+    return DescribedObject(ref_of(body), body)
 
 
-def _application(app: App) -> Target:
+def _application(app: App) -> DescribedObject:
     meta = {"name": app.name, "namespace": app.namespace, "annotations": {}}
     body: Body = {"apiVersion": API_VERSION, "kind": "Application", "metadata": meta, "spec": {}}
-    return Target(Ref("Application", app.namespace, app.name, "argoproj.io"), body)
+    return DescribedObject(Ref("Application", app.namespace, app.name, "argoproj.io"), body)

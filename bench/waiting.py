@@ -14,7 +14,7 @@ from seatrial.cluster.server.http import ApiServer
 from seatrial.kinds.operators.reconcile import CA_BUNDLE
 from seatrial.live.client import Client
 from seatrial.live.fetching import Fetching
-from seatrial.live.kubeconfig import Target
+from seatrial.live.kubeconfig import ClusterAccess
 from seatrial.live.seen import Seen
 from seatrial.live.waiting import Progress, wait_for
 from seatrial.live.wanted import parse
@@ -75,7 +75,7 @@ def _late(target: str, before: Sequence[Body], last: Body) -> float:
     """Seconds from the moment when the target is usable to the end of the wait."""
     cluster = Cluster()
     moment = [0.0]
-    with ApiServer(cluster) as server, Client(Target(server.url)) as hands:
+    with ApiServer(cluster) as server, Client(ClusterAccess(server.url)) as hands:
 
         def put(body: Body) -> None:
             hands.apply(body, "bench")
@@ -87,7 +87,7 @@ def _late(target: str, before: Sequence[Body], last: Body) -> float:
 
         for body in before:
             put(body)
-        with Client(Target(server.url)) as client, Fetching(client, Seen(), SECONDS_MAX) as fetching:
+        with Client(ClusterAccess(server.url)) as client, Fetching(client, Seen(), SECONDS_MAX) as fetching:
             wanted = parse(target, "default", lambda kind: client.served().named(kind))
             thread = threading.Thread(target=last_one)
             found = wait_for([wanted], fetching, _once(thread.start))

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.evidence.compare.engine_differences import Seen, contrasts, not_contrasted
+from seatrial.evidence.compare.engine_differences import ComparedRehearsal, contrasts, not_contrasted
 from seatrial.evidence.compare.engine_outcomes import standings
 from seatrial.evidence.compare.inputs import Side, comparison, marked
 from seatrial.evidence.compare.real_engine import agreement
@@ -24,7 +24,7 @@ from seatrial.evidence.webhooks.gates import gates
 from seatrial.evidence.written import written
 from seatrial.faults.exploring import explore
 from seatrial.faults.interrupting import aftermaths, first_cases, interrupt
-from seatrial.fix.comparing import Checked
+from seatrial.fix.comparing import ResultWithCases
 from seatrial.fix.proving import mended
 from seatrial.fix.ways import with_way_out
 from seatrial.fix.writing import guard
@@ -38,7 +38,7 @@ from seatrial.model.options import NO_DETOUR, CheckOptions, Detour
 from seatrial.model.release import Case
 from seatrial.model.repair import Repairs
 from seatrial.model.resource import Place
-from seatrial.model.result import Difference, EngineAgreement, Played, Result
+from seatrial.model.result import EngineAgreement, Played, RenderedDifference, Result
 from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
 from seatrial.model.trial import Expected
 from seatrial.phrases.alike import one_for_each_line
@@ -87,7 +87,7 @@ def check_stored(paths: Sequence[str]) -> Result:
     def line(place: Place) -> str | None:
         return next((text for one in found if (text := one.excerpt(place)) is not None), None)
 
-    seen = [Seen(one.rehearsal, one.case) for one in found]
+    seen = [ComparedRehearsal(one.rehearsal, one.case) for one in found]
     result = _judged(seen, findings(seen, all_rules()), line)
     return _masked(_Checked(seen, replace(result, notes=tuple(sorted({*result.notes, *_unbounded(seen)})))))
 
@@ -98,7 +98,7 @@ NOT_BEGUN: Begun = {}
 
 
 class _Checked(Struct, frozen=True):
-    seen: list[Seen]
+    seen: list[ComparedRehearsal]
     result: Result
     begun: Begun = NOT_BEGUN
 
@@ -108,7 +108,7 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
     if options.fixing is None or not done.result.findings:
         return done.result
 
-    def recheck(texts: dict[str, str], detour: Detour = NO_DETOUR, *, whole: bool = False) -> Checked | None:
+    def recheck(texts: dict[str, str], detour: Detour = NO_DETOUR, *, whole: bool = False) -> ResultWithCases | None:
         progress("try a fix")
         values = replace(options.values, set_string=(*options.values.set_string, *detour.values))
         again = replace(options, interrupted=False, explore=0, detour=detour, values=values)
@@ -125,8 +125,8 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
     return mended(_with_cases(done), options.fixing, why_not, recheck)
 
 
-def _with_cases(done: _Checked) -> Checked:
-    return Checked(done.result, [one.case for one in done.seen])
+def _with_cases(done: _Checked) -> ResultWithCases:
+    return ResultWithCases(done.result, [one.case for one in done.seen])
 
 
 def _masked(checked: _Checked) -> Result:
@@ -170,7 +170,7 @@ def _checked(
     trials = list(_played(list(plans(options)), progress, begun))
     seen = [one for trial in trials for one in trial.seen]
     found = findings(seen, all_rules())
-    continued: list[Seen] = []
+    continued: list[ComparedRehearsal] = []
     for rehearsed, more in _continued(trials, found, progress) if onward else ():
         continued.extend(rehearsed)
         found.extend(more)
@@ -199,13 +199,13 @@ class _Trial(Struct, frozen=True):
     """A plan, its rehearsals, and what Helm requested in them."""
 
     plan: Plan
-    seen: list[Seen]
+    seen: list[ComparedRehearsal]
     heard: Heard
 
 
 def _continued(
     trials: list[_Trial], known: list[Finding], progress: Callable[[str], None]
-) -> Iterator[tuple[list[Seen], list[Finding]]]:
+) -> Iterator[tuple[list[ComparedRehearsal], list[Finding]]]:
     """The same trials again and again, each time as if what stopped them were repaired, until nothing new does.
 
     A trial that is stopped by what stopped an earlier one with the same engine goes on from where that one ended.
@@ -230,27 +230,30 @@ def _continued(
 
 def _as_if_repaired(
     plan: Plan, heard: Heard, known: list[Finding], progress: Callable[[str], None]
-) -> tuple[list[Seen], list[Finding]]:
+) -> tuple[list[ComparedRehearsal], list[Finding]]:
     """A trial with repairs on an ordinary cluster, and what it shows.
 
     On a slow and on a fast one only if it must be known whether that happens there as well.
     """
-    seen = [Seen(_rehearsed(plan, ORDINARY, heard, progress), plan.case)]
+    seen = [ComparedRehearsal(_rehearsed(plan, ORDINARY, heard, progress), plan.case)]
     found = _only_new(seen, known)
     others = tuple(schedule for schedule in SCHEDULES if schedule != ORDINARY)
     if all(finding.certainty != "will" or finding.timeless for finding in found):
         return seen, [replace(finding, hidden=others) for finding in found]
-    seen += [Seen(_rehearsed(plan, schedule, heard, progress), plan.case) for schedule in others]
+    seen += [ComparedRehearsal(_rehearsed(plan, schedule, heard, progress), plan.case) for schedule in others]
     return seen, _only_new(seen, known)
 
 
-def _only_new(seen: list[Seen], known: list[Finding]) -> list[Finding]:
+def _only_new(seen: list[ComparedRehearsal], known: list[Finding]) -> list[Finding]:
     found = findings(seen, all_rules(), {one.rehearsal.schedule for one in seen})
     return list(only_new((one for one in found if one.rule not in OF_WHAT_REALLY_HAPPENS), known, seen))
 
 
 def _judged(
-    seen: list[Seen], found: list[Finding], line: Callable[[Place], str | None], continued: Sequence[Seen] = ()
+    seen: list[ComparedRehearsal],
+    found: list[Finding],
+    line: Callable[[Place], str | None],
+    continued: Sequence[ComparedRehearsal] = (),
 ) -> Result:
     """The result of rehearsals with what rules and invariants found; `line` reads the line at a place."""
     named = in_order_of_error((one.rehearsal, one.case) for one in seen)
@@ -273,7 +276,7 @@ def _played(planned: list[Plan], progress: Callable[[str], None], begun: Begun =
     def play(plan: Plan) -> _Trial:
         heard = begun[_named(plan)].of_step(0) if _named(plan) in begun else Heard()
         rehearsals = [_compared(_rehearsed(plan, schedule, heard, progress), plan) for schedule in SCHEDULES]
-        return _Trial(plan, [Seen(rehearsal, plan.case) for rehearsal in rehearsals], heard)
+        return _Trial(plan, [ComparedRehearsal(rehearsal, plan.case) for rehearsal in rehearsals], heard)
 
     nameless = [replace(plan, case=replace(plan.case, name="")) for plan in planned]
     first = [nameless.index(plan) for plan in nameless]
@@ -288,7 +291,7 @@ def _played(planned: list[Plan], progress: Callable[[str], None], begun: Begun =
 
 
 def _for_case(trial: _Trial, plan: Plan) -> _Trial:
-    return _Trial(plan, [Seen(one.rehearsal, plan.case) for one in trial.seen], trial.heard)
+    return _Trial(plan, [ComparedRehearsal(one.rehearsal, plan.case) for one in trial.seen], trial.heard)
 
 
 def _rehearsed(plan: Plan, schedule: Schedule, heard: Heard, progress: Callable[[str], None]) -> Rehearsal:
@@ -311,7 +314,7 @@ def _bound(rehearsal: Rehearsal) -> int:
     return SCHEDULES.index(rehearsal.schedule) if rehearsal.schedule in SCHEDULES else len(SCHEDULES)
 
 
-def _unbounded(seen: list[Seen]) -> Iterator[str]:
+def _unbounded(seen: list[ComparedRehearsal]) -> Iterator[str]:
     """Which schedules are not stored: without all of them nothing is certain."""
     given: dict[EngineId, set[Schedule]] = {}
     for one in seen:
@@ -328,7 +331,9 @@ def _placed(finding: Finding) -> Finding:
     return replace(finding, places=tuple(dict.fromkeys(map(place_of, finding.pointers))))
 
 
-def _result(seen: list[Seen], findings: tuple[Finding, ...], line: Callable[[Place], str | None]) -> Result:
+def _result(
+    seen: list[ComparedRehearsal], findings: tuple[Finding, ...], line: Callable[[Place], str | None]
+) -> Result:
     cases = [one.case for one in seen]
     resources = {resource.ref: resource for case in cases for resource in case.all_resources()}
     prerequisites = {(one.object, one.why): one for case in cases for one in case.assumed}
@@ -358,9 +363,9 @@ def _result(seen: list[Seen], findings: tuple[Finding, ...], line: Callable[[Pla
     )
 
 
-def _differences(cases: list[Case]) -> tuple[Difference, ...]:
+def _differences(cases: list[Case]) -> tuple[RenderedDifference, ...]:
     """Each difference once, preferably for the default case."""
-    found: dict[tuple[object, ...], Difference] = {}
+    found: dict[tuple[object, ...], RenderedDifference] = {}
     for difference in sorted({d for case in cases for d in case.differences}, key=lambda d: (d.case, d.object)):
         found.setdefault((difference.object, difference.states), difference)
     return tuple(found.values())

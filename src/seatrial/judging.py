@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from seatrial.evidence.alike import in_newest, once_for_crds
 from seatrial.evidence.causes import without_covered
-from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.evidence.explained import one_for_all_versions, with_other_versions
 from seatrial.evidence.hidden import with_hidden
 from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard
@@ -18,7 +18,9 @@ from seatrial.model.timeline import SCHEDULES, Rehearsal
 from seatrial.rules import all_invariants
 
 
-def findings(seen: Sequence[Seen], rules: Sequence[Rule], schedules: Collection[str] = SCHEDULES) -> list[Finding]:
+def findings(
+    seen: Sequence[ComparedRehearsal], rules: Sequence[Rule], schedules: Collection[str] = SCHEDULES
+) -> list[Finding]:
     """What these rules find in rehearsals, and the breaches of invariants that they do not explain.
 
     What all `schedules` show is certain.

@@ -10,11 +10,11 @@ from arms import Here, config
 from test_custom_kinds import definition
 
 from seatrial.graph.linking import graph_of
-from seatrial.live.applying import Options, Result, parent_of, plan, run
+from seatrial.live.applying import ApplyResult, ApplySettings, parent_of, plan, run
 from seatrial.live.client import Client
 from seatrial.live.fetching import Fetching
-from seatrial.live.kubeconfig import Target
-from seatrial.live.order import Order, ordered
+from seatrial.live.kubeconfig import ClusterAccess
+from seatrial.live.order import ApplyOrder, ordered
 from seatrial.live.seen import Seen
 from seatrial.live.waiting import Progress, wait_for
 from seatrial.live.wanted import parse
@@ -25,9 +25,9 @@ SECONDS_MAX = 60.0
 CRD = "CustomResourceDefinition"
 
 
-def target_of(api: Api, namespace: str) -> Target:
+def target_of(api: Api, namespace: str) -> ClusterAccess:
     token = api._headers.get("Authorization", "").removeprefix("Bearer ")
-    return Target(api.url, namespace=namespace, token=token, insecure=api.tls is not None)
+    return ClusterAccess(api.url, namespace=namespace, token=token, insecure=api.tls is not None)
 
 
 @pytest.fixture
@@ -36,13 +36,13 @@ def client(here: Here) -> Iterator[Client]:
         yield client
 
 
-def order_of(here: Here, *bodies: Body) -> Order:
+def order_of(here: Here, *bodies: Body) -> ApplyOrder:
     placed = [body if body["kind"] == CRD else with_metadata(body, namespace=here.name) for body in bodies]
     resources = tuple(Resource(ref_of(body, namespaced=body["kind"] != CRD), body, Origin("")) for body in placed)
     return ordered(graph_of([Release("", here.name, "", resources)]))
 
 
-def applied(here: Here, order: Order, options: Options) -> Result:
+def applied(here: Here, order: ApplyOrder, options: ApplySettings) -> ApplyResult:
     with (
         Client(target_of(here.api, here.name)) as client,
         Fetching(client, Seen(), SECONDS_MAX, by_name=False) as fetching,
@@ -80,21 +80,21 @@ def test_keys_of_a_secret_are_seen(here: Here, client: Client) -> None:
 
 def test_a_custom_resource_is_applied_after_its_crd_is_served(here: Here) -> None:
     crd, body = widget(here)
-    result = applied(here, order_of(here, body, crd), Options(SECONDS_MAX))
+    result = applied(here, order_of(here, body, crd), ApplySettings(SECONDS_MAX))
     assert result.says == ""
     assert [ref.kind for ref in result.applied] == [CRD, str(body["kind"])]
     here.api.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}")
 
 
 def test_the_plan_tells_new_changed_and_unchanged_objects(here: Here, client: Client) -> None:
-    applied(here, order_of(here, config("same", {"a": "1"}), config("changed", {"a": "1"})), Options(SECONDS_MAX))
+    applied(here, order_of(here, config("same", {"a": "1"}), config("changed", {"a": "1"})), ApplySettings(SECONDS_MAX))
     order = order_of(here, config("same", {"a": "1"}), config("changed", {"a": "2"}), config("new", {"a": "1"}))
-    states = {one.step.ref.name: one.state for one in plan(order, client, Options())}
+    states = {one.step.ref.name: one.state for one in plan(order, client, ApplySettings())}
     assert states == {"same": "unchanged", "changed": "update", "new": "create"}
 
 
 def test_members_that_left_the_input_are_pruned(here: Here) -> None:
-    options = Options(SECONDS_MAX, parent=parent_of("set", here.name), prune=True)
+    options = ApplySettings(SECONDS_MAX, parent=parent_of("set", here.name), prune=True)
     applied(here, order_of(here, config("a", {"a": "1"}), config("b", {"a": "1"})), options)
     result = applied(here, order_of(here, config("a", {"a": "1"})), options)
     assert result.pruned == (Ref("ConfigMap", here.name, "b"),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from world import SmallWorld
 
-from seatrial.kinds.scripts.commands import Needed, needed, refusal
+from seatrial.kinds.scripts.commands import NeededRight, needed, refusal
 from seatrial.model.resource import Body
 
 
@@ -14,7 +14,7 @@ def pod(script: str, **container: object) -> Body:
     return {"metadata": {"name": "p", "namespace": "demo"}, "spec": {"containers": [app], "serviceAccountName": "app"}}
 
 
-def shown(need: Needed) -> str:
+def shown(need: NeededRight) -> str:
     access = need.access
     resource = "/".join(filter(None, (access.resource, access.subresource)))
     what = f"{access.verb} {resource}{'.' + access.group if access.group else ''}"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from seatrial.kinds.scripts.process import Journal, Run
-from seatrial.kinds.scripts.run_state import Asked, Course, Reply, RunState
+from seatrial.kinds.scripts.run_state import CommandReply, Course, OuterCommand, RunState
 from seatrial.kinds.scripts.running import course
 from seatrial.model.resource import Ref
 
 SECRET = Ref("Secret", "demo", "token")
 
 ANSWERS = {
-    "there": Reply(0),
-    "missing": Reply(1, "not found", SECRET),
-    "refused": Reply(1, "forbidden"),
+    "there": CommandReply(0),
+    "missing": CommandReply(1, "not found", SECRET),
+    "refused": CommandReply(1, "forbidden"),
 }
 
 
@@ -22,7 +22,11 @@ def gone(script: str, *, elsewhere: frozenset[str] | None = frozenset()) -> str:
     """`0`, `1 words`, `waits for ...`, `never ends`, or `?`."""
     run = Run(Journal(0.0), 0.0, is_free=True)
     found = course(
-        script, {"LIMIT": "3"}, lambda asked, _: ANSWERS.get(asked.words[0], Reply(None)), run=run, elsewhere=elsewhere
+        script,
+        {"LIMIT": "3"},
+        lambda asked, _: ANSWERS.get(asked.words[0], CommandReply(None)),
+        run=run,
+        elsewhere=elsewhere,
     )
     if found is None:
         return "?"
@@ -154,15 +158,15 @@ def test_no_variable_is_assumed_unset_unless_all_are_known() -> None:
 def test_a_request_contains_the_input_of_its_command() -> None:
     asked = []
 
-    def ask(command: Asked, state: RunState) -> Reply:
+    def ask(command: OuterCommand, state: RunState) -> CommandReply:
         asked.append(command)
-        return Reply(None)
+        return CommandReply(None)
 
     script = "kubectl apply -f - <<EOF\nkind: A\nEOF\necho x | sed y\npsql | kubectl apply -f -"
     assert course(script, {}, ask) == Course(0)
     assert asked == [
-        Asked(("kubectl", "apply", "-f", "-"), "kind: A"),
-        Asked(("sed", "y"), "x\n", ("echo", "x")),
-        Asked(("psql",)),
-        Asked(("kubectl", "apply", "-f", "-"), "", ("psql",)),
+        OuterCommand(("kubectl", "apply", "-f", "-"), "kind: A"),
+        OuterCommand(("sed", "y"), "x\n", ("echo", "x")),
+        OuterCommand(("psql",)),
+        OuterCommand(("kubectl", "apply", "-f", "-"), "", ("psql",)),
     ]

@@ -16,7 +16,7 @@ from seatrial.helm.hooks import HOOK, is_hook
 from seatrial.kinds.operators.reconcile import CA_BUNDLE
 from seatrial.live.client import Client
 from seatrial.live.fetching import Fetching
-from seatrial.live.kubeconfig import Target
+from seatrial.live.kubeconfig import ClusterAccess
 from seatrial.live.seen import Seen
 from seatrial.live.waiting import Progress, wait_for
 from seatrial.live.wanted import parse
@@ -40,7 +40,7 @@ class Room:
     def __init__(self, cluster: Cluster, proxy: FaultProxy) -> None:
         self.cluster = cluster
         self.proxy = proxy
-        self.hands = Client(Target(proxy.url))
+        self.hands = Client(ClusterAccess(proxy.url))
         """A client of its own for changes to the cluster."""
         self.said: list[str] = []
         self.denials: tuple[Denial, ...] = ()
@@ -74,7 +74,7 @@ class Room:
             while left and left[0][0] in " ".join(self.said):
                 left.pop(0)[1]()
 
-        with Client(Target(self.proxy.url)) as client, Fetching(client, Seen(), seconds) as fetching:
+        with Client(ClusterAccess(self.proxy.url)) as client, Fetching(client, Seen(), seconds) as fetching:
             wanted = [parse(text, "default", lambda kind: client.served().named(kind)) for text in targets]
             found = wait_for(wanted, fetching, report)
             self.denials = client.denials
@@ -87,7 +87,7 @@ class Room:
             if "is being" not in progress[0].verdict.missing:
                 raise Enough(progress[0].verdict.missing)
 
-        with Client(Target(self.proxy.url)) as client, Fetching(client, Seen(), SECONDS_MAX) as fetching:
+        with Client(ClusterAccess(self.proxy.url)) as client, Fetching(client, Seen(), SECONDS_MAX) as fetching:
             wanted = parse(target, "default", lambda kind: client.served().named(kind))
             try:
                 wait_for([wanted], fetching, report)

@@ -12,13 +12,13 @@ from room import Room, config, crd, deployment, embedded, secret, service, webho
 
 from seatrial.cli import main
 from seatrial.graph.linking import graph_of
-from seatrial.live.applying import MANAGER, Options, Result, parent_of, run
+from seatrial.live.applying import MANAGER, ApplyResult, ApplySettings, parent_of, run
 from seatrial.live.client import Client
 from seatrial.live.fetching import Fetching
-from seatrial.live.kubeconfig import Target
-from seatrial.live.order import Order, ordered
+from seatrial.live.kubeconfig import ClusterAccess
+from seatrial.live.order import ApplyOrder, ordered
 from seatrial.live.seen import Seen
-from seatrial.live.transport import Reply, Request
+from seatrial.live.transport import LiveReply, LiveRequest
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, Ref, metadata, name_of, ref_of
 
@@ -40,12 +40,12 @@ class Killed(Exception):
 class DyingClient(Client):
     """A client whose process is killed right after its n-th write has arrived."""
 
-    def __init__(self, target: Target, writes: int) -> None:
+    def __init__(self, target: ClusterAccess, writes: int) -> None:
         super().__init__(target)
         self.left = writes
         send = self.transport.send
 
-        def sending(request: Request) -> Reply:
+        def sending(request: LiveRequest) -> LiveReply:
             reply = send(request)
             if request.method in ("PATCH", "DELETE") and "dryRun" not in request.query:
                 self.left -= 1
@@ -62,22 +62,22 @@ def room() -> Iterator[Room]:
         yield room
 
 
-def order_of(*bodies: Body) -> Order:
+def order_of(*bodies: Body) -> ApplyOrder:
     resources = tuple(
         Resource(ref_of(body, namespaced=body["kind"] not in CLUSTER_WIDE), body, Origin("")) for body in bodies
     )
     return ordered(graph_of([Release("", "default", "", resources)]))
 
 
-def applied(room: Room, order: Order, options: Options | None = None, *, dies_after: int = 0) -> Result:
-    target = Target(room.proxy.url)
+def applied(room: Room, order: ApplyOrder, options: ApplySettings | None = None, *, dies_after: int = 0) -> ApplyResult:
+    target = ClusterAccess(room.proxy.url)
     client = DyingClient(target, dies_after) if dies_after else Client(target)
     with client, Fetching(client, Seen(), SECONDS_MAX, by_name=False) as fetching:
-        return run(order, fetching, options or Options(SECONDS_MAX))
+        return run(order, fetching, options or ApplySettings(SECONDS_MAX))
 
 
-def in_set(*, prune: bool = True) -> Options:
-    return Options(SECONDS_MAX, parent=parent_of("shop-set", "default"), prune=prune)
+def in_set(*, prune: bool = True) -> ApplySettings:
+    return ApplySettings(SECONDS_MAX, parent=parent_of("shop-set", "default"), prune=prune)
 
 
 def in_shop(body: Body) -> Body:
@@ -97,7 +97,7 @@ def names(room: Room) -> list[str]:
     )
 
 
-def steps(order: Order) -> list[str]:
+def steps(order: ApplyOrder) -> list[str]:
     return [str(step.ref) for step in order.steps]
 
 
@@ -155,7 +155,7 @@ def test_a_second_run_changes_nothing(room: Room) -> None:
 def test_it_stops_at_the_first_failure_with_the_chain(room: Room) -> None:
     room.put(NAMESPACE)
     broken = deployment(volumes=[{"name": "a", "configMap": {"name": "absent"}}])
-    result = applied(room, order_of(broken, service(), webhook(), in_shop(config("late"))), Options(0.2))
+    result = applied(room, order_of(broken, service(), webhook(), in_shop(config("late"))), ApplySettings(0.2))
     assert str(result.failed) == "ValidatingWebhookConfiguration/guard"
     assert result.says == "it needs Service/default/web: Service/default/web has no ready endpoint"
     assert [str(link.object).partition("-")[0] for link in result.links] == [
@@ -179,7 +179,7 @@ def test_fields_of_other_managers_are_not_taken_over_without_asking(room: Room) 
     room.put(config("a", color="red"))
     order = order_of(config("a", color="blue"))
     assert "--force-conflicts takes these fields over" in applied(room, order).says
-    assert applied(room, order, Options(SECONDS_MAX, force=True)).says == ""
+    assert applied(room, order, ApplySettings(SECONDS_MAX, force=True)).says == ""
 
 
 def test_an_object_waits_until_a_webhook_that_is_not_in_the_input_answers(room: Room) -> None:
@@ -293,7 +293,7 @@ def test_an_object_that_is_being_deleted_is_waited_out(room: Room) -> None:
     kind = room.hands.served().find("", "ConfigMap")
     assert kind is not None
     room.hands.delete(kind, "default", "a")
-    assert "waits for the finalizer example.com/hold" in applied(room, order_of(config("a")), Options(0.1)).says
+    assert "waits for the finalizer example.com/hold" in applied(room, order_of(config("a")), ApplySettings(0.1)).says
 
 
 def test_a_dry_run_changes_nothing(room: Room, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,9 +13,9 @@ from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.live import client as live
 from seatrial.live import secrets
 from seatrial.live.client import Client
-from seatrial.live.kubeconfig import Target
+from seatrial.live.kubeconfig import ClusterAccess
 from seatrial.live.snapshot import take
-from seatrial.live.transport import Refused
+from seatrial.live.transport import RefusedRequest
 from seatrial.live.watching import follow
 from seatrial.model.resource import name_of
 
@@ -28,9 +28,9 @@ def client(here: Here) -> Iterator[Client]:
         yield found
 
 
-def _target(api: Api, namespace: str) -> Target:
+def _target(api: Api, namespace: str) -> ClusterAccess:
     token = api._headers.get("Authorization", "").removeprefix("Bearer ")
-    return Target(api.url, namespace=namespace, token=token, insecure=api.tls is not None)
+    return ClusterAccess(api.url, namespace=namespace, token=token, insecure=api.tls is not None)
 
 
 def kind(client: Client, name: str) -> ServedKind:
@@ -87,7 +87,7 @@ def test_changes_are_followed(here: Here, client: Client) -> None:
 
 def test_a_refusal_has_its_causes(here: Here, client: Client) -> None:
     here.apply(config("app", {"color": "red"}), "one")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedRequest) as refused:
         client.apply(config("app", {"color": "blue"}), "two")
     assert [cause.field for cause in refused.value.refusal.causes] == [".data.color"]
 
@@ -95,9 +95,9 @@ def test_a_refusal_has_its_causes(here: Here, client: Client) -> None:
 def test_rights_are_reviewed_and_refusals_name_what_is_missing(here: Here, client: Client) -> None:
     assert client.may("create", "apps", "deployments", here.name)
     target = _target(here.api, here.name)
-    nobody = Client(Target(target.server, token=target.token, insecure=target.insecure, acts_as="nobody"))
+    nobody = Client(ClusterAccess(target.server, token=target.token, insecure=target.insecure, acts_as="nobody"))
     assert not nobody.may("create", "apps", "deployments", here.name)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedRequest):
         list(nobody.list(kind(nobody, "deploy"), here.name))
     assert [(one.verbs, one.resource, one.namespace) for one in nobody.denials] == [
         (("list",), "deployments", here.name)

@@ -14,9 +14,9 @@ from worlds import World, opened
 
 from seatrial.live import access, discovery
 from seatrial.live.client import Client
-from seatrial.live.kubeconfig import Target, find_target
-from seatrial.live.transport import RETRIES_MAX, Refused
-from seatrial.live.watching import Change, follow
+from seatrial.live.kubeconfig import ClusterAccess, find_target
+from seatrial.live.transport import RETRIES_MAX, RefusedRequest
+from seatrial.live.watching import WatchedChange, follow
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, name_of
 
@@ -57,7 +57,7 @@ def test_a_dry_run_changes_nothing(world: World) -> None:
 
 def test_a_deletion_spares_another_object_of_the_same_name(world: World) -> None:
     world.put(config("app"))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedRequest) as refused:
         world.client.delete(world.kind("cm"), "default", "app", uid="another")
     assert refused.value.code == 409
     assert "app" in world.names("cm", "default")
@@ -65,7 +65,7 @@ def test_a_deletion_spares_another_object_of_the_same_name(world: World) -> None
 
 def test_a_conflict_of_server_side_apply_names_its_fields(world: World) -> None:
     world.put(config("app", color="red"))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedRequest) as refused:
         world.client.apply(config("app", color="blue"), "other")
     assert [cause.field for cause in refused.value.refusal.causes] == [".data.color"]
 
@@ -93,7 +93,7 @@ def test_a_list_that_expires_goes_on_with_what_is_there_now(world: World) -> Non
     world.proxy.faults.append(Fault("continue=", 410, resumable=True))
     assert len(set(world.names("cm", "default"))) == 1002
     world.proxy.faults.append(Fault("continue=", 410))
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedRequest):
         world.names("cm", "default")
 
 
@@ -108,7 +108,7 @@ def test_a_refusal_that_passes_is_retried(world: World, code: int) -> None:
 def test_retries_are_bounded(world: World) -> None:
     kind = world.kind("cm")
     world.proxy.faults.append(Fault("configmaps", 429, times=FOREVER, retry_after="0", message="too many"))
-    with pytest.raises(Refused, match="GET /api/v1/configmaps: too many"):
+    with pytest.raises(RefusedRequest, match="GET /api/v1/configmaps: too many"):
         list(world.client.list(kind))
     assert world.proxy.count("configmaps") == RETRIES_MAX + 1
 
@@ -116,7 +116,7 @@ def test_retries_are_bounded(world: World) -> None:
 def test_a_forbidden_list_names_the_missing_permission(world: World) -> None:
     kind = world.kind("deploy")
     world.proxy.faults.append(Fault("/deployments", 403, times=FOREVER))
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedRequest):
         list(world.client.list(kind, "shop"))
     assert [access.sentence(denial) for denial in world.client.denials] == ["list deployments.apps in namespace shop"]
 
@@ -141,11 +141,11 @@ def test_the_copy_that_kubectl_leaves_in_a_secret_is_dropped(world: World) -> No
 
 def test_permissions_are_reviewed(world: World) -> None:
     assert world.client.may("create", "apps", "deployments", "shop")
-    nobody = Client(Target(world.proxy.url, acts_as="nobody"))
+    nobody = Client(ClusterAccess(world.proxy.url, acts_as="nobody"))
     assert not nobody.may("create", "apps", "deployments", "shop")
 
 
-def take(changes: Iterator[Change], count: int) -> list[tuple[str, str]]:
+def take(changes: Iterator[WatchedChange], count: int) -> list[tuple[str, str]]:
     return [(change.type, name_of(change.body)) for change in islice(changes, count)]
 
 
@@ -188,7 +188,7 @@ def test_a_watch_that_is_forbidden_ends(world: World) -> None:
     kind = world.kind("cm")
     world.proxy.faults.append(Fault("watch=true", 403))
     changes = follow(world.client, kind, "default", seconds=30)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedRequest):
         list(changes)
     assert [denial.verbs for denial in world.client.denials] == [("watch",)]
 
@@ -212,14 +212,14 @@ def test_closing_the_client_ends_a_watch_in_another_thread(world: World) -> None
 
 def test_a_cluster_that_cannot_be_reached_is_named() -> None:
     with pytest.raises(CannotContinue, match=r"GET /api at http://127.0.0.1:1: .*refused"):
-        Client(Target("http://127.0.0.1:1")).served()
+        Client(ClusterAccess("http://127.0.0.1:1")).served()
 
 
 def test_roles_that_would_grant_what_is_missing(world: World) -> None:
     for path in ("/secrets", "/configmaps", "/nodes"):
         world.proxy.faults.append(Fault(path, 403, times=FOREVER))
     for kind, namespace in (("secrets", "shop"), ("cm", "shop"), ("nodes", "")):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedRequest):
             list(world.client.list(world.kind(kind), namespace))
     assert access.roles(world.client.denials) == [
         {

@@ -11,10 +11,10 @@ from faultproxy import FOREVER, Fault
 from room import Room, as_hook, config, custom, deployment, embedded, record, service, webhook
 
 from seatrial.cli import main
-from seatrial.live.causes import Stuck, parse
+from seatrial.live.causes import WaitCause, parse
 from seatrial.live.client import Client
 from seatrial.live.fetching import Fetching
-from seatrial.live.kubeconfig import Target
+from seatrial.live.kubeconfig import ClusterAccess
 from seatrial.live.seen import Seen
 from seatrial.model.resource import Body, Ref
 
@@ -28,14 +28,17 @@ def room() -> Iterator[Room]:
         yield room
 
 
-def stuck(room: Room, target: str) -> Stuck:
-    with Client(Target(room.proxy.url)) as client, Fetching(client, Seen(), SECONDS_MAX, by_name=False) as fetching:
+def stuck(room: Room, target: str) -> WaitCause:
+    with (
+        Client(ClusterAccess(room.proxy.url)) as client,
+        Fetching(client, Seen(), SECONDS_MAX, by_name=False) as fetching,
+    ):
         why = parse(target, "default")
         fetching.fetch(why)
         return why(fetching.seen)
 
 
-def objects(found: Stuck) -> list[str]:
+def objects(found: WaitCause) -> list[str]:
     """The chain, without the hashes of pods and ReplicaSets."""
     names = [str(link.object) for link in found.links]
     return [name.partition("-")[0] if name.startswith(("ReplicaSet", "Pod")) else name for name in names]

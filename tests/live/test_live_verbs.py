@@ -15,7 +15,7 @@ from test_live_arms import _target
 
 from seatrial.cli import main
 from seatrial.cli.apply import _order
-from seatrial.live.applying import Options, parent_of, run
+from seatrial.live.applying import ApplySettings, parent_of, run
 from seatrial.live.client import Client
 from seatrial.live.fetching import Fetching
 from seatrial.live.seen import Seen
@@ -117,7 +117,7 @@ def test_objects_are_applied_verified_and_pruned(here: Here, run_here: Run, caps
 def test_killed_after_any_write_apply_converges(here: Here, run_here: Run) -> None:
     here.create(local(config("foreign")))
     target = _target(here.api, here.name)
-    options = Options(SECONDS_MAX, parent=parent_of("set", here.name), prune=True)
+    options = ApplySettings(SECONDS_MAX, parent=parent_of("set", here.name), prune=True)
     first, second = (
         written(config("a"), config("b"), file="1.yaml"),
         written(config("a", color="red"), secret("c"), file="2.yaml"),

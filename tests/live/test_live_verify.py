@@ -14,8 +14,8 @@ from room import Room, as_hook, config, custom, deployment, embedded, record, se
 from seatrial.cli import main
 from seatrial.graph.linking import graph_of
 from seatrial.helm.ownership import owned_by
-from seatrial.live.seen import IsServed, Keys, Record, Seen
-from seatrial.live.verifying import View, verify
+from seatrial.live.seen import IsServed, Keys, RecordQuestion, Seen
+from seatrial.live.verifying import VerifyView, verify
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, Ref, group_of, ref_of, version_of
 from seatrial.sources.stored import stored_revision
@@ -36,12 +36,12 @@ def seen_of(*bodies: Body, records: Iterable[Body] = ()) -> Seen:
         api_version = str(body["apiVersion"])
         seen.reply(IsServed(group_of(api_version), version_of(api_version), str(body["kind"])), "")
     for body in records:
-        seen.reply(Record(ref_of(body)), stored_revision(body))
+        seen.reply(RecordQuestion(ref_of(body)), stored_revision(body))
     return seen
 
 
 def problems(check: str, wanted: Release, seen: Seen, before: dict[Ref, str] | None = None) -> list[str]:
-    results = verify(View((wanted,), graph_of([wanted]), seen, before, uninstalled=check == "left"))
+    results = verify(VerifyView((wanted,), graph_of([wanted]), seen, before, uninstalled=check == "left"))
     found = next(one for one in results if one.name == check)
     return [f"{'note: ' if problem.is_note else ''}{problem.says}" for problem in found.problems]
 

@@ -26,7 +26,7 @@ from seatrial.helm.ownership import owned_by
 from seatrial.live.built import full_name
 from seatrial.live.client import Client
 from seatrial.live.fetching import Fetching, _Failed, _Synced
-from seatrial.live.kubeconfig import Target
+from seatrial.live.kubeconfig import ClusterAccess
 from seatrial.live.seen import Read, Seen
 from seatrial.live.transport import Disconnected
 from seatrial.live.waiting import Progress, wait_for
@@ -151,7 +151,7 @@ def test_a_custom_resource_is_found_once_its_kind_is_served(room: Room) -> None:
         while left:
             room.put(left.pop(0))
 
-    with Client(Target(room.proxy.url)) as client, Fetching(client, Seen(), SECONDS_MAX) as fetching:
+    with Client(ClusterAccess(room.proxy.url)) as client, Fetching(client, Seen(), SECONDS_MAX) as fetching:
         wanted = manifest_targets([(Ref("Widget", "default", "a", "example.com"), body)])
         assert wait_for(wanted, fetching, report)[0].verdict.usable
 
@@ -237,7 +237,7 @@ def test_a_busy_or_failing_server_is_asked_again(room: Room) -> None:
 def test_an_api_server_that_goes_away_is_read_again_when_it_is_back(room: Room) -> None:
     """After as many failures as a watch endures, the list begins again, as long as the deadline allows."""
     read = Read("Deployment", "apps", "default", "web")
-    with Client(Target(room.proxy.url)) as client, Fetching(client, Seen(), SECONDS_MAX) as fetching:
+    with Client(ClusterAccess(room.proxy.url)) as client, Fetching(client, Seen(), SECONDS_MAX) as fetching:
         fetching._take(_Synced(read, []))
         fetching._take(_Failed(read, Disconnected("connection reset")))
         fetching.seen.get(Ref("Deployment", "default", "web", "apps"))

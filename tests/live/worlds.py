@@ -13,7 +13,7 @@ from seatrial.cluster.server.http import ApiServer
 from seatrial.helm.history import existing_objects
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.live.client import Client
-from seatrial.live.kubeconfig import Target
+from seatrial.live.kubeconfig import ClusterAccess
 from seatrial.model.resource import Body, name_of, ref_of, with_metadata
 from seatrial.play.prerequisites import assume, put_deployed
 from seatrial.sources.stored import read_history
@@ -27,7 +27,7 @@ class World:
     def __init__(self, cluster: Cluster, proxy: FaultProxy) -> None:
         self.cluster = cluster
         self.proxy = proxy
-        self.client = Client(Target(proxy.url, context="test"))
+        self.client = Client(ClusterAccess(proxy.url, context="test"))
 
     def kind(self, name: str) -> ServedKind:
         found = self.client.served().named(name)
@@ -51,7 +51,7 @@ class World:
         return [name_of(body) for body in self.client.list(self.kind(kind), namespace)]
 
     def as_user(self, name: str) -> Client:
-        return Client(Target(self.proxy.url, context="test", acts_as=name))
+        return Client(ClusterAccess(self.proxy.url, context="test", acts_as=name))
 
     def kubeconfig(self) -> str:
         user = "users: [{name: a, user: {}}]"

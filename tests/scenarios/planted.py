@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.model.masking import is_secret
 from seatrial.model.resource import Body
 from seatrial.model.result import Result
@@ -27,7 +27,7 @@ class Planted:
         self._secret: set[str] = set()
         self._open: list[str] = []
 
-    def add(self, seen: Iterable[Seen]) -> None:
+    def add(self, seen: Iterable[ComparedRehearsal]) -> None:
         for one in seen:
             bodies = [resource.body for resource in one.case.all_resources()]
             bodies += [event.after for event in one.rehearsal.timeline if event.after]

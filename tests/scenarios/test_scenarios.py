@@ -21,7 +21,7 @@ import seatrial.check
 import seatrial.judging
 from seatrial.cli import main
 from seatrial.evidence.causes import overlaps
-from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.options import CheckOptions
 from seatrial.model.result import Result
@@ -106,7 +106,7 @@ class Stage:
         return self.results[-1]
 
     def findings(
-        self, seen: Sequence[Seen], rules: Sequence[Rule], schedules: Collection[str] = SCHEDULES
+        self, seen: Sequence[ComparedRehearsal], rules: Sequence[Rule], schedules: Collection[str] = SCHEDULES
     ) -> list[Finding]:
         together = self._findings(seen, rules, schedules)
         self.planted.add(seen)

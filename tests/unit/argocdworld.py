@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
 from seatrial.engines.argocd.app import App, Settings
-from seatrial.engines.argocd.fleet import Fleet, Memory, delete_fleet, sync_fleet
+from seatrial.engines.argocd.fleet import Applications, ArgocdMemory, delete_fleet, sync_fleet
 from seatrial.engines.argocd.reconciling import Compared, compare
-from seatrial.engines.script import Command, Part, Script, Target, play
+from seatrial.engines.script import Command, DescribedObject, Part, Script, play
 from seatrial.model.resource import Body, Ref, ref_of
 from seatrial.play.in_process import InProcess
 
@@ -25,7 +25,7 @@ class World:
     def __init__(
         self, settings: Settings = NEWEST, options: tuple[str, ...] = (), ignored: tuple[Body, ...] = ()
     ) -> None:
-        self.cluster, self.memory, self.settings = Cluster(), Memory(), settings
+        self.cluster, self.memory, self.settings = Cluster(), ArgocdMemory(), settings
         self.app = App("shop", "default", options=options, prune=True, ignore_differences=ignored)
 
     def sync(self, *bodies: Body, app: App | None = None) -> Ended:
@@ -56,9 +56,9 @@ class World:
     def there(self, ref: Ref) -> Body | None:
         return self.cluster.store.get(ref)
 
-    def _fleet(self, bodies: tuple[Body, ...], app: App | None) -> Fleet:
-        targets = tuple(Target(ref_of(body), body) for body in bodies)
-        return Fleet((replace(app or self.app, targets=targets),))
+    def _fleet(self, bodies: tuple[Body, ...], app: App | None) -> Applications:
+        targets = tuple(DescribedObject(ref_of(body), body) for body in bodies)
+        return Applications((replace(app or self.app, targets=targets),))
 
     def _play(self, script: Script) -> Ended:
         return play(script, InProcess(self.cluster, "argocd"))

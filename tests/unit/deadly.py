@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from seatrial.fleet.checked import Checked
+from seatrial.fleet.checked import CheckedChart
 from seatrial.model.options import CheckOptions
 
 DEADLY = "deadly"
 
 
-def one(trial: CheckOptions) -> Checked:
+def one(trial: CheckOptions) -> CheckedChart:
     if trial.inputs == (DEADLY,):
         os._exit(9)
-    return Checked(trial.inputs[0])
+    return CheckedChart(trial.inputs[0])

@@ -10,7 +10,7 @@ from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.deploying import destroy, up
 from seatrial.engines.pulumi.refreshing import refresh
 from seatrial.engines.script import Command, play
-from seatrial.model.program import Options, Program, Registration, urn_of
+from seatrial.model.program import Program, RegisteredOptions, Registration, urn_of
 from seatrial.model.resource import Body, Ref, ref_of
 from seatrial.model.timeline import Event, Schedule
 from seatrial.play.in_process import InProcess
@@ -77,7 +77,7 @@ def resource(
     name: str = "",
     depends: list[Registration] | None = None,
     made_of: dict[str, list[Registration]] | None = None,
-    options: Options | None = None,
+    options: RegisteredOptions | None = None,
     auto_named: bool = False,
 ) -> Registration:
     """A resource; `made_of` says from whose outputs each of its inputs is made."""
@@ -90,7 +90,7 @@ def resource(
         inputs=body,
         dependencies=tuple(one.urn for one in (*(depends or ()), *(o for of in (made_of or {}).values() for o in of))),
         property_dependencies={key: tuple(one.urn for one in of) for key, of in (made_of or {}).items()},
-        options=options or Options(),
+        options=options or RegisteredOptions(),
         object=body,
         ref=ref_of(body, namespaced=body["kind"] not in CLUSTER_SCOPED, namespace="default"),
         auto_named=auto_named,

@@ -10,7 +10,7 @@ from seatrial.engines.argocd.comparing import is_modified, respecting
 from seatrial.engines.argocd.ignoring import comparison_error, given_up
 from seatrial.engines.argocd.settings import settings_of
 from seatrial.engines.fieldowners import LAST_APPLIED
-from seatrial.engines.script import Target
+from seatrial.engines.script import DescribedObject
 from seatrial.model.resource import Body, ref_of
 
 
@@ -111,5 +111,5 @@ def _deployment(replicas: int, *images: str) -> Body:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
 
 
-def _target(body: Body) -> Target:
-    return Target(ref_of(body), body)
+def _target(body: Body) -> DescribedObject:
+    return DescribedObject(ref_of(body), body)

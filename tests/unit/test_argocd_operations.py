@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
 from seatrial.engines.argocd.app import App, Settings
-from seatrial.engines.argocd.fleet import Fleet, Memory, sync_fleet
-from seatrial.engines.script import Target, play
+from seatrial.engines.argocd.fleet import Applications, ArgocdMemory, sync_fleet
+from seatrial.engines.script import DescribedObject, play
 from seatrial.model.resource import Body, Ref, ref_of
 from seatrial.play.in_process import InProcess
 from seatrial.readiness.argocd.verdict import HealthScript
@@ -59,9 +59,9 @@ def test_a_failing_sync_is_retried_up_to_its_limit_or_forever() -> None:
         (0, (1, "failed", words)),
         (2, (3, "failed", f"{words} (retried 2 times).")),
     ):
-        ended = _play(Cluster(), replace(app, retries=retries), Settings((3, 5)), Memory())
+        ended = _play(Cluster(), replace(app, retries=retries), Settings((3, 5)), ArgocdMemory())
         assert (ended.operations[0].attempts, ended.outcome, ended.operations[0].message) == reported
-    endless = _play(Cluster(), replace(app, retries=-1), Settings((3, 5)), Memory())
+    endless = _play(Cluster(), replace(app, retries=-1), Settings((3, 5)), ArgocdMemory())
     assert (endless.outcome, endless.operations[0].phase) == ("hung", "Running")
     assert endless.operations[0].message == f"{words}. Retrying attempt #2"
 
@@ -112,7 +112,7 @@ def test_a_deployment_past_its_progress_deadline_fails_the_sync() -> None:
 
 
 def test_an_object_is_recorded_as_prune_skipped_without_automated_pruning() -> None:
-    cluster, memory = Cluster(), Memory()
+    cluster, memory = Cluster(), ArgocdMemory()
     _play(cluster, App("shop", "default", (_target(_config("old")),), revision="1"), Settings((3, 5)), memory)
     ended = _play(cluster, App("shop", "default", (_target(_config("new")),), revision="2"), Settings((3, 5)), memory)
     tasks = [(task.object.name, task.status, task.message) for task in ended.operations[0].tasks]
@@ -123,7 +123,7 @@ def test_an_object_is_recorded_as_prune_skipped_without_automated_pruning() -> N
 
 
 def test_an_object_tracked_by_another_application_is_not_changed() -> None:
-    cluster, memory = Cluster(), Memory()
+    cluster, memory = Cluster(), ArgocdMemory()
     copied = _config("copy", {"argocd.argoproj.io/tracking-id": "shop:/ConfigMap:default/original"})
     _play(cluster, App("other", "default", (_target(copied),)), Settings((2, 14)), memory)
     app = App("shop", "default", (_target(_config("original")),), prune=True)
@@ -151,7 +151,7 @@ def test_pvcs_of_a_statefulset_are_not_pruned_for_their_shared_label() -> None:
     }
     db: Body = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db", "namespace": "default"}}
     app = App("shop", "default", (_target({**db, "spec": spec}),), prune=True)
-    cluster, memory = Cluster(), Memory()
+    cluster, memory = Cluster(), ArgocdMemory()
     _play(cluster, app, Settings((2, 8)), memory)
     assert cluster.store.get(Ref("PersistentVolumeClaim", "default", "data-db-0")) is not None
     again = _play(cluster, app, Settings((2, 8)), memory)
@@ -159,15 +159,15 @@ def test_pvcs_of_a_statefulset_are_not_pruned_for_their_shared_label() -> None:
 
 
 def _synced(bodies: list[Body], settings: Settings) -> Ended:
-    return _play(Cluster(), App("shop", "default", tuple(map(_target, bodies))), settings, Memory())
+    return _play(Cluster(), App("shop", "default", tuple(map(_target, bodies))), settings, ArgocdMemory())
 
 
-def _play(cluster: Cluster, app: App, settings: Settings, memory: Memory) -> Ended:
-    return play(sync_fleet(Fleet((app,)), settings, memory, started=0), InProcess(cluster, "argocd"))
+def _play(cluster: Cluster, app: App, settings: Settings, memory: ArgocdMemory) -> Ended:
+    return play(sync_fleet(Applications((app,)), settings, memory, started=0), InProcess(cluster, "argocd"))
 
 
-def _target(body: Body) -> Target:
-    return Target(ref_of(body), body)
+def _target(body: Body) -> DescribedObject:
+    return DescribedObject(ref_of(body), body)
 
 
 def _config(name: str, annotations: dict[str, str] | None = None, health: str = "Healthy") -> Body:

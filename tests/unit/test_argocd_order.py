@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from seatrial.engines.argocd.app import App, Asked, Marks, Settings, marks_of
-from seatrial.engines.argocd.tasks import Task, build, with_namespace
-from seatrial.engines.script import Target
+from seatrial.engines.argocd.app import App, Marks, Settings, SyncOptions, marks_of
+from seatrial.engines.argocd.tasks import ArgocdTask, build, with_namespace
+from seatrial.engines.script import DescribedObject
 from seatrial.model.resource import Body, Ref, ref_of
 
 APP = App("shop", "store")
@@ -75,12 +75,12 @@ def test_a_hook_without_a_name_is_named_after_revision_phase_and_time() -> None:
     body = _body("Job", "", annotations={"argocd.argoproj.io/hook": "PreSync"})
     body["metadata"]["generateName"] = "migrate-"
     app = App("shop", "store", revision="0123456789abcdef")
-    (task,) = build(app, SETTINGS, Asked(started=1750000000), [_target(body)], {})
+    (task,) = build(app, SETTINGS, SyncOptions(started=1750000000), [_target(body)], {})
     assert task.ref.name == "migrate-0123456-presync-1750000000"
 
 
 def test_create_namespace_comes_first_unless_a_manifest_contains_it() -> None:
-    asked = Asked(options=("CreateNamespace=true",))
+    asked = SyncOptions(options=("CreateNamespace=true",))
     config = [_target(_body("ConfigMap", "a"))]
     assert _shown(build(APP, SETTINGS, asked, config, {})) == ["PreSync 0 Namespace/store", "Sync 0 ConfigMap/a"]
     own = [*config, _target(_body("Namespace", "store"))]
@@ -91,7 +91,7 @@ def test_create_namespace_comes_first_unless_a_manifest_contains_it() -> None:
 def test_a_selective_sync_runs_no_hooks() -> None:
     hook = _target(_body("Job", "migrate", annotations={"argocd.argoproj.io/hook": "PreSync"}))
     config, other = _target(_body("ConfigMap", "a")), _target(_body("ConfigMap", "b"))
-    tasks = build(APP, SETTINGS, Asked(selected=(config[0].ref,)), [hook, config, other], {})
+    tasks = build(APP, SETTINGS, SyncOptions(selected=(config[0].ref,)), [hook, config, other], {})
     assert _shown(tasks) == ["Sync 0 ConfigMap/a"]
 
 
@@ -101,16 +101,16 @@ def _order(bodies: list[Body]) -> list[str]:
 
 def _places(bodies: list[Body], live: list[Body] | None = None, settings: Settings = SETTINGS) -> list[str]:
     there: dict[Ref, Body | None] = {_target(body)[0].ref: body for body in live or []}
-    return _shown(build(APP, settings, Asked(), [_target(body) for body in bodies], there))
+    return _shown(build(APP, settings, SyncOptions(), [_target(body) for body in bodies], there))
 
 
-def _shown(tasks: list[Task]) -> list[str]:
+def _shown(tasks: list[ArgocdTask]) -> list[str]:
     return [f"{task.phase} {task.wave} {task.ref.kind}/{task.ref.name}" for task in tasks]
 
 
-def _target(body: Body) -> tuple[Target, Marks]:
+def _target(body: Body) -> tuple[DescribedObject, Marks]:
     ref = ref_of(body, namespaced=body["kind"] not in CLUSTER_SCOPED, namespace="store")
-    target = with_namespace(Target(ref, body), APP)
+    target = with_namespace(DescribedObject(ref, body), APP)
     return target, marks_of(target)
 
 

@@ -8,9 +8,9 @@ from seatrial.engines.argocd.rollout import (
     PENDING,
     PROGRESSING,
     WAITING,
-    Progress,
+    ApplicationStatus,
     Rollout,
-    Seen,
+    RolloutProgress,
     judged,
     may_sync,
     rollout_of,
@@ -39,42 +39,50 @@ def test_max_update_limits_concurrent_syncs(at_once: int | str | None, expected:
 
 def test_running_syncs_count_against_max_update() -> None:
     rollout = _rollout([{**_step("In", "a"), "maxUpdate": 2}], dict.fromkeys("abc", "a"))
-    progress = {**_all(rollout, WAITING), rollout.apps[0]: Progress(PROGRESSING, "", "1")}
+    progress = {**_all(rollout, WAITING), rollout.apps[0]: RolloutProgress(PROGRESSING, "", "1")}
     assert [app.name for app in may_sync(rollout, progress)] == ["b"]
 
 
 def test_the_next_step_waits_until_all_of_this_one_are_healthy() -> None:
     rollout = _rollout([_step("In", "a"), _step("In", "b")], {"a": "a", "other": "a", "b": "b"})
     a, other, b = rollout.apps
-    progress = {a: Progress(HEALTHY, "", "1"), other: Progress(PENDING, "", "1"), b: Progress(WAITING, "", "1")}
+    progress = {
+        a: RolloutProgress(HEALTHY, "", "1"),
+        other: RolloutProgress(PENDING, "", "1"),
+        b: RolloutProgress(WAITING, "", "1"),
+    }
     assert list(may_sync(rollout, progress)) == []
-    assert list(may_sync(rollout, {**progress, other: Progress(HEALTHY, "", "1")})) == [b]
+    assert list(may_sync(rollout, {**progress, other: RolloutProgress(HEALTHY, "", "1")})) == [b]
 
 
 def test_an_application_counts_as_healthy_only_when_synced() -> None:
-    progressing = Progress(PROGRESSING, "", "1")
-    assert judged(progressing, Seen("1", synced=False, health=HEALTHY), NEWEST) == progressing
-    assert judged(progressing, Seen("1", synced=True, health="Degraded"), NEWEST) == progressing
-    assert judged(progressing, Seen("1", synced=True, health=HEALTHY), NEWEST).message == (
+    progressing = RolloutProgress(PROGRESSING, "", "1")
+    assert judged(progressing, ApplicationStatus("1", synced=False, health=HEALTHY), NEWEST) == progressing
+    assert judged(progressing, ApplicationStatus("1", synced=True, health="Degraded"), NEWEST) == progressing
+    assert judged(progressing, ApplicationStatus("1", synced=True, health=HEALTHY), NEWEST).message == (
         "Application resource became Healthy, updating status from Progressing to Healthy"
     )
 
 
 def test_a_synced_application_needs_no_sync_of_a_new_revision() -> None:
-    now = judged(Progress(HEALTHY, "", "1"), Seen("2", synced=True, health=HEALTHY), NEWEST)
-    assert now == Progress(HEALTHY, "Application resource has synced, updating status to Healthy", "2")
+    now = judged(RolloutProgress(HEALTHY, "", "1"), ApplicationStatus("2", synced=True, health=HEALTHY), NEWEST)
+    assert now == RolloutProgress(HEALTHY, "Application resource has synced, updating status to Healthy", "2")
 
 
 def test_drift_started_a_sync_before_3_3() -> None:
-    drifted = Seen("1", synced=False, health=HEALTHY)
-    healthy = Progress(HEALTHY, "", "1")
+    drifted = ApplicationStatus("1", synced=False, health=HEALTHY)
+    healthy = RolloutProgress(HEALTHY, "", "1")
     assert judged(healthy, drifted, NEWEST) == healthy
     assert judged(healthy, drifted, BEFORE_REVISIONS).status == WAITING
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded", "Failed", "Error"])
 def test_a_pending_application_progresses_whatever_its_operation_result(phase: str) -> None:
-    now = judged(Progress(PENDING, "", "1"), Seen("1", synced=False, health="Missing", operation=phase), NEWEST)
+    now = judged(
+        RolloutProgress(PENDING, "", "1"),
+        ApplicationStatus("1", synced=False, health="Missing", operation=phase),
+        NEWEST,
+    )
     assert now.status == PROGRESSING
 
 
@@ -104,5 +112,5 @@ def _rollout(steps: list[Body], apps: dict[str, str]) -> Rollout:
     return found
 
 
-def _all(rollout: Rollout, status: str) -> dict[Ref, Progress]:
-    return {app: Progress(status, "", "1") for app in rollout.apps}
+def _all(rollout: Rollout, status: str) -> dict[Ref, RolloutProgress]:
+    return {app: RolloutProgress(status, "", "1") for app in rollout.apps}

@@ -13,7 +13,7 @@ from argocdworld import World, config
 from seatrial.engines.argocd.app import App, Settings
 from seatrial.engines.argocd.declared import declared
 from seatrial.engines.argocd.fleet import app_health
-from seatrial.engines.script import Command, Target
+from seatrial.engines.script import Command, DescribedObject
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, ref_of
 from seatrial.readiness.argocd import health
 from seatrial.readiness.argocd.verdict import HealthScript
@@ -167,4 +167,4 @@ def test_missing_metrics_degrade_autoscalers_since_3_5(version: tuple[int, int],
 
 
 def _with(*bodies: Body) -> App:
-    return App("shop", "default", tuple(Target(ref_of(body), body) for body in bodies))
+    return App("shop", "default", tuple(DescribedObject(ref_of(body), body) for body in bodies))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.cli import main
-from seatrial.cli.outputs import Target, parse, write
+from seatrial.cli.outputs import ReportTarget, parse, write
 from seatrial.model.errors import CannotContinue
 from seatrial.report import FORMATS
 
@@ -25,11 +25,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_without_a_format_the_full_report_is_printed() -> None:
-    assert parse(()) == (Target("full"),)
-    assert parse(("json",)) == (Target("json"),)
-    assert parse(("json=-",)) == (Target("json"),)
-    assert parse(("json=a.json",)) == (Target("full"), Target("json", "a.json"))
-    assert parse(("json=a=b", "concise")) == (Target("concise"), Target("json", "a=b"))
+    assert parse(()) == (ReportTarget("full"),)
+    assert parse(("json",)) == (ReportTarget("json"),)
+    assert parse(("json=-",)) == (ReportTarget("json"),)
+    assert parse(("json=a.json",)) == (ReportTarget("full"), ReportTarget("json", "a.json"))
+    assert parse(("json=a=b", "concise")) == (ReportTarget("concise"), ReportTarget("json", "a=b"))
 
 
 def test_a_report_in_a_file_is_beside_the_one_on_standard_output(folder: Path, capsys: Capture) -> None:
@@ -70,7 +70,7 @@ def test_a_file_is_replaced_as_a_whole(folder: Path) -> None:
     link = folder / "link.json"
     link.symlink_to(old)
     with old.open() as reader:
-        write([Target("json", "link.json")], lambda target: "new \ud83d")
+        write([ReportTarget("json", "link.json")], lambda target: "new \ud83d")
         assert reader.read() == "old"
     assert link.is_symlink()
     assert old.read_text() == "new \\ud83d"
@@ -82,7 +82,7 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(folder: Path) -> None:
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append((folder / "pipe").read_text()))
     reader.start()
-    write([Target("json", "pipe")], lambda target: "text")
+    write([ReportTarget("json", "pipe")], lambda target: "text")
     reader.join()
     assert read == ["text"]
     assert (folder / "pipe").is_fifo()
@@ -91,4 +91,4 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(folder: Path) -> None:
 def test_a_file_that_cannot_be_written_is_one_sentence(folder: Path) -> None:
     long = "x" * 300
     with pytest.raises(CannotContinue, match=r"^-o json=x+: cannot write the report: File name too long$"):
-        write([Target("json", long)], lambda target: "text")
+        write([ReportTarget("json", long)], lambda target: "text")

@@ -18,7 +18,7 @@ from seatrial.evidence import (
     volumes,
     writers,
 )
-from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.evidence.hooks import refused_commands, runs, script_faults, services, waiters
 from seatrial.evidence.moment import Moment
 from seatrial.evidence.secret_data import is_password, secret_data
@@ -338,7 +338,7 @@ def test_a_failed_webhook_call_has_one_cause(name: str, cause: calls.Cause, reje
 
 def test_a_gate_shows_what_the_webhook_lacked_at_the_first_call() -> None:
     one = recorded("webhook-not-ready")
-    (gate,) = gates.gates([Seen(replace(one.rehearsal, schedule=ORDINARY), one.case)], place_of)
+    (gate,) = gates.gates([ComparedRehearsal(replace(one.rehearsal, schedule=ORDINARY), one.case)], place_of)
     assert (gate.webhook, gate.owner, gate.policies) == (
         "ingresses.edge.example",
         "ValidatingWebhookConfiguration/edge",

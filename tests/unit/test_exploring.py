@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from seatrial.engines.act import Apply, Manifest
 from seatrial.engines.engine import PlannedStep
-from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.faults.exploring import explore
 from seatrial.model.engine import EngineId
 from seatrial.model.finding import Finding
@@ -37,7 +37,7 @@ def plan(*names: str) -> Plan:
 def test_a_finding_is_shrunk_to_the_objects_that_must_be_slow() -> None:
     needed = {"Deployment/default/a", "Deployment/default/c"}
 
-    def judge(seen: list[Seen]) -> list[Finding]:
+    def judge(seen: list[ComparedRehearsal]) -> list[Finding]:
         mix = parse(seen[0].rehearsal.mix.encode(), "it")
         return [FOUND] if needed <= set(mix.slow) else []
 
@@ -51,7 +51,7 @@ def test_a_finding_is_shrunk_to_the_objects_that_must_be_slow() -> None:
 def test_no_more_schedules_are_tried_than_asked_for() -> None:
     tried: list[str] = []
 
-    def judge(seen: list[Seen]) -> list[Finding]:
+    def judge(seen: list[ComparedRehearsal]) -> list[Finding]:
         tried.append(seen[0].rehearsal.mix)
         return []
 

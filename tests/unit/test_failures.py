@@ -13,13 +13,13 @@ from chartfolder import CHART, write
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
 from seatrial.engines.act import HelmAct, Manifest
-from seatrial.engines.engine import PlannedStep, Seen
+from seatrial.engines.engine import PlannedStep, SeenByCluster
 from seatrial.engines.flux.fleet import sync_fleet
-from seatrial.engines.flux.objects import Fleet, Kustomization, Memory
+from seatrial.engines.flux.objects import FluxMemory, FluxObjects, Kustomization
 from seatrial.engines.helm.errors import failure_of
-from seatrial.engines.helm.v3 import Act, play_act
+from seatrial.engines.helm.v3 import Helm3Act, play_act
 from seatrial.engines.kubectl.commands import apply
-from seatrial.engines.script import Target, play
+from seatrial.engines.script import DescribedObject, play
 from seatrial.helm import sdk as helmsdk
 from seatrial.model.engine import EngineId
 from seatrial.model.refusal import Failure, Fault, GroupVersionKind
@@ -59,7 +59,7 @@ def by_kubectl(cluster: Cluster, *bodies: Body) -> Ended:
 
 def by_helm_3(cluster: Cluster, *bodies: Body) -> Ended:
     resources = tuple(Resource(ref_of(body), body, Origin("web.yaml")) for body in bodies)
-    act = Act(Step("install"), "web", "default", {}, Release("web", "default", "./web", resources))
+    act = Helm3Act(Step("install"), "web", "default", {}, Release("web", "default", "./web", resources))
     return play(play_act(act), InProcess(cluster, "helm"))
 
 
@@ -70,14 +70,16 @@ def by_argocd(cluster: Cluster, *bodies: Body) -> Ended:
 
 
 def by_flux(cluster: Cluster, *bodies: Body, wait: bool = False) -> Ended:
-    targets = tuple(Target(ref_of(body), body) for body in bodies)
+    targets = tuple(DescribedObject(ref_of(body), body) for body in bodies)
     kustomization = Kustomization("all", "default", targets, wait=wait)
     declared = {"apiVersion": f"{FLUX}/v1", "kind": "Kustomization"}
     roots = (
-        Target(Ref("CustomResourceDefinition", "", str(CRD["metadata"]["name"]), "apiextensions.k8s.io"), CRD),
-        Target(kustomization.ref, {**declared, "metadata": {"name": "all", "namespace": "default"}}),
+        DescribedObject(Ref("CustomResourceDefinition", "", str(CRD["metadata"]["name"]), "apiextensions.k8s.io"), CRD),
+        DescribedObject(kustomization.ref, {**declared, "metadata": {"name": "all", "namespace": "default"}}),
     )
-    return play(sync_fleet(Fleet(roots, {kustomization.ref: kustomization}), Memory()), InProcess(cluster, "flux"))
+    return play(
+        sync_fleet(FluxObjects(roots, {kustomization.ref: kustomization}), FluxMemory()), InProcess(cluster, "flux")
+    )
 
 
 def by_pulumi(cluster: Cluster, *bodies: Body) -> Ended:
@@ -159,7 +161,7 @@ def test_helm_3_names_the_refusal_that_it_keeps_to_itself() -> None:
     kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
     assert by_kubectl(cluster, {**kind, "metadata": {"name": "no"}, "webhooks": webhooks}).outcome == "ok"
     release = Release("web", "default", "./web", (Resource(ref_of(FINE), FINE, Origin("web.yaml")),))
-    act = Act(Step("uninstall"), "web", "default", {("default", "web", 1): release})
+    act = Helm3Act(Step("uninstall"), "web", "default", {("default", "web", 1): release})
     ended = play(play_act(act), InProcess(cluster, "helm"))
     assert ended.error == "failed to delete release: web"
     (index,) = ended.failure.events
@@ -204,7 +206,7 @@ def test_helm_3_names_the_refusal_that_it_keeps_to_itself() -> None:
 )
 def test_an_error_of_helm_is_read_once(error: str, fault: Fault) -> None:
     live = (Ref("Job", "default", "fill", "batch"), Ref("ConfigMap", "default", "fine"))
-    assert failure_of(error, Seen(live=live)) == Failure(faults=(fault,))
+    assert failure_of(error, SeenByCluster(live=live)) == Failure(faults=(fault,))
 
 
 def test_the_real_helm_names_the_request_that_was_refused(tmp_path: Path) -> None:

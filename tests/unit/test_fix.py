@@ -10,7 +10,7 @@ from chartfolder import CHART, write
 from msgspec.structs import replace
 from rehearsed import FINDING, RESULT
 
-from seatrial.fix.comparing import Checked
+from seatrial.fix.comparing import ResultWithCases
 from seatrial.fix.diff import diff_of
 from seatrial.fix.expressions import expression_of
 from seatrial.fix.lines import annotated, with_value
@@ -66,12 +66,12 @@ def tried(after: tuple[Finding, ...] | None, fixing: Fixing) -> tuple[Result, li
     """The result of trying fixes for a hook flip, where a check with a fix finds `after`."""
     tries: list[Texts] = []
 
-    def recheck(texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> Checked | None:
+    def recheck(texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> ResultWithCases | None:
         tries.append(texts)
-        return None if after is None else Checked(replace(RESULT, findings=after), [case])
+        return None if after is None else ResultWithCases(replace(RESULT, findings=after), [case])
 
     case = Case("", (release_of(HOOK),))
-    return mended(Checked(RESULT, [case]), fixing, guard(["v2"], writes=False), recheck), tries
+    return mended(ResultWithCases(RESULT, [case]), fixing, guard(["v2"], writes=False), recheck), tries
 
 
 def test_a_fix_is_taken_if_its_finding_goes(folder: Path) -> None:
@@ -102,12 +102,12 @@ def fixed_by(*needed: str) -> Result:
     """The result of fixes where the second finding shows once the first is gone, and these annotations are needed."""
     case = Case("", (release_of(HOOK),))
 
-    def recheck(texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> Checked | None:
+    def recheck(texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> ResultWithCases | None:
         written = next(iter(texts.values()))
         left = [one for one, key in ((FINDING, KEEP), (SHOWN, WEIGHT)) if key in needed and key not in written]
-        return Checked(replace(RESULT, findings=tuple(left[:1])), [case])
+        return ResultWithCases(replace(RESULT, findings=tuple(left[:1])), [case])
 
-    return mended(Checked(RESULT, [case]), Fixing(), guard(["v2"], writes=False), recheck)
+    return mended(ResultWithCases(RESULT, [case]), Fixing(), guard(["v2"], writes=False), recheck)
 
 
 def test_what_a_fix_shows_is_fixed_with_it(folder: Path) -> None:
@@ -127,13 +127,13 @@ def test_a_fix_that_a_later_one_makes_needless_is_left_out(folder: Path) -> None
     """The second finding is known at first, so the first fix is accepted alone."""
     case = Case("", (release_of(HOOK),))
 
-    def recheck(texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> Checked | None:
+    def recheck(texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> ResultWithCases | None:
         written = next(iter(texts.values()))
         left = () if WEIGHT in written else (SHOWN,) if KEEP in written else (FINDING, SHOWN)
-        return Checked(replace(RESULT, findings=left), [case])
+        return ResultWithCases(replace(RESULT, findings=left), [case])
 
     both = replace(RESULT, findings=(FINDING, SHOWN))
-    result = mended(Checked(both, [case]), Fixing(), guard(["v2"], writes=False), recheck)
+    result = mended(ResultWithCases(both, [case]), Fixing(), guard(["v2"], writes=False), recheck)
     assert [patch.after for patch in result.patches] == [HOOK + '    helm.sh/hook-weight: "-5"\n']
     assert len({finding.fix for finding in result.findings}) == 1
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.fix.fixers.unknown_field import without_line
-from seatrial.fix.program_charts import CHART, RELEASE, Deployed, deployed_with
+from seatrial.fix.program_charts import CHART, RELEASE, ChartInProgram, deployed_with
 from seatrial.fix.proposal import ByHand
 from seatrial.model.resource import Place
 from seatrial.text.source import edited
@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def after(file: str, content: str, other: Deployed, line: int = 1) -> str:
+def after(file: str, content: str, other: ChartInProgram, line: int = 1) -> str:
     Path(file).write_text(content)
     change = deployed_with(Place(file, line), other)
     return change.why if isinstance(change, ByHand) else edited(change[0].text, [one.edit for one in change]).content

@@ -15,7 +15,7 @@ from chartfolder import CHART, config_map, write
 
 from seatrial.cli import main
 from seatrial.fleet import dask
-from seatrial.fleet.checked import Checked, Needed
+from seatrial.fleet.checked import CheckedChart, WantedResults
 from seatrial.model.errors import CannotContinue
 from seatrial.model.options import CheckOptions
 
@@ -92,8 +92,8 @@ def test_workers_without_the_files_find_the_same(folder: Path, cluster: Cluster)
 
 def test_a_killed_worker_loses_no_trial(folder: Path, cluster: Cluster) -> None:
     worker, *_ = cluster.workers()
-    found: dict[int, Checked] = {}
-    for number, checked in dask.on(cluster.address, Needed(whole=False))(_trials()):
+    found: dict[int, CheckedChart] = {}
+    for number, checked in dask.on(cluster.address, WantedResults(whole=False))(_trials()):
         if not found:
             os.kill(worker, signal.SIGKILL)
         found[number] = checked
@@ -104,7 +104,7 @@ def test_a_killed_worker_loses_no_trial(folder: Path, cluster: Cluster) -> None:
 def test_a_killed_scheduler_is_said_in_one_sentence(folder: Path, cluster: Cluster) -> None:
     cluster.workers()
     with pytest.raises(CannotContinue, match=r"the scheduler is gone; \d of 6 trials were done\. Start it and run"):
-        for _ in dask.on(cluster.address, Needed(whole=False))(_trials()):
+        for _ in dask.on(cluster.address, WantedResults(whole=False))(_trials()):
             cluster.scheduler.kill()
 
 

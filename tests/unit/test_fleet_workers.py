@@ -5,15 +5,15 @@ import signal
 
 import pytest
 
-from seatrial.fleet.checked import Checked
+from seatrial.fleet.checked import CheckedChart
 from seatrial.fleet.workers import Workers, workers
 from seatrial.model.options import CheckOptions
 
 NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
-def work(trial: CheckOptions) -> Checked:
-    return Checked(trial.inputs[0])
+def work(trial: CheckOptions) -> CheckedChart:
+    return CheckedChart(trial.inputs[0])
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)

@@ -7,9 +7,9 @@ import msgspec
 from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
 from seatrial.engines.flux.fleet import delete_fleet, sync_fleet
-from seatrial.engines.flux.objects import Fleet, Ignored, Kustomization, Memory
+from seatrial.engines.flux.objects import FluxMemory, FluxObjects, IgnoredDifference, Kustomization
 from seatrial.engines.flux.order import in_order, stages
-from seatrial.engines.script import Command, Target, play
+from seatrial.engines.script import Command, DescribedObject, play
 from seatrial.model.resource import Body, Ref, ref_of
 from seatrial.model.timeline import Schedule
 from seatrial.play.in_process import InProcess
@@ -156,7 +156,7 @@ def test_kubectls_fields_are_removed_and_those_of_others_stay() -> None:
 
 def test_ignored_fields_are_left_to_others_once_they_exist() -> None:
     world = _World()
-    ignored = (Ignored(("/data/v",), kind="ConfigMap", name="a.*"),)
+    ignored = (IgnoredDifference(("/data/v",), kind="ConfigMap", name="a.*"),)
     one = msgspec.structs.replace(_kustomization("all", _config("a"), _config("b")), ignored=ignored)
     world.sync(one)
     for name in ("a", "b"):
@@ -215,15 +215,15 @@ class _World:
 
     def __init__(self, schedule: Schedule = "eager") -> None:
         self.cluster = Cluster("1.34", schedule)
-        self.memory = Memory()
+        self.memory = FluxMemory()
         self.client = InProcess(self.cluster, "flux")
 
     def sync(self, *kustomizations: Kustomization) -> Ended:
         roots = (_target(_DEFINITION), *(_target(_declared(one)) for one in kustomizations))
-        return play(sync_fleet(Fleet(roots, {one.ref: one for one in kustomizations}), self.memory), self.client)
+        return play(sync_fleet(FluxObjects(roots, {one.ref: one for one in kustomizations}), self.memory), self.client)
 
     def delete(self, one: Kustomization) -> Ended:
-        return play(delete_fleet(Fleet((_target(_declared(one)),), {one.ref: one}), self.memory), self.client)
+        return play(delete_fleet(FluxObjects((_target(_declared(one)),), {one.ref: one}), self.memory), self.client)
 
     def by_hand(self, name: str, annotations: Body | None = None) -> None:
         body: Body = {"metadata": {"annotations": annotations or {}}, "data": {"v": "9"}}
@@ -295,8 +295,8 @@ def _kustomization(
     return Kustomization(name, "default", targets, depends_on, wait, force=force, timeout=timeout)
 
 
-def _target(body: Body) -> Target:
-    return Target(ref_of(body, namespaced=body["kind"] not in CLUSTER_SCOPED, namespace="default"), body)
+def _target(body: Body) -> DescribedObject:
+    return DescribedObject(ref_of(body, namespaced=body["kind"] not in CLUSTER_SCOPED, namespace="default"), body)
 
 
 def _config(name: str, *, namespace: str = "default", value: str = "", annotations: Body | None = None) -> Body:

@@ -10,8 +10,8 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.engines import Ended
 from seatrial.engines.act import HelmAct
 from seatrial.engines.flux.fleet import sync_fleet
-from seatrial.engines.flux.objects import Fleet, HelmRelease, Memory, Policy
-from seatrial.engines.script import Answer, Command, Target, play
+from seatrial.engines.flux.objects import FluxMemory, FluxObjects, HelmRelease, ReleasePolicy
+from seatrial.engines.script import Answer, Command, DescribedObject, play
 from seatrial.model.resource import Body, ref_of
 from seatrial.play.in_process import InProcess
 
@@ -21,14 +21,14 @@ FAILED = "Helm install failed for release default/shop with chart shop@1.0.0: no
 
 def test_retry_on_failure_upgrades_again_without_remediation() -> None:
     world = _World(["no", "no", ""])
-    policy = Policy(retries_on_failure=True)
+    policy = ReleasePolicy(retries_on_failure=True)
     assert world.sync(replace(SHOP, install=policy, upgrade=policy)).outcome == "ok"
     assert world.acts == ["install", "upgrade", "upgrade"]
 
 
 def test_unlimited_retries_uninstall_in_between() -> None:
     world = _World(["no", "", "no", "", ""])
-    assert world.sync(replace(SHOP, install=Policy(retries=-1))).outcome == "ok"
+    assert world.sync(replace(SHOP, install=ReleasePolicy(retries=-1))).outcome == "ok"
     assert world.acts == ["install", "uninstall", "install", "uninstall", "install"]
 
 
@@ -54,7 +54,7 @@ def test_the_install_after_an_uninstalled_upgrade_has_its_own_retries() -> None:
     world = _World([""])
     world.sync(SHOP)
     world.answers = iter(["no", "", "no"])
-    remedy = Policy(strategy="uninstall", remediates_last=True)
+    remedy = ReleasePolicy(strategy="uninstall", remediates_last=True)
     ended = world.sync(replace(SHOP, values={"replicas": 2}, upgrade=remedy))
     assert ended.error == f"HelmRelease/default/shop: RetriesExceeded: Failed to install after 1 attempt(s). {FAILED}"
     assert world.acts == ["install", "upgrade", "uninstall", "install"]
@@ -63,7 +63,7 @@ def test_the_install_after_an_uninstalled_upgrade_has_its_own_retries() -> None:
 def test_failed_tests_may_be_ignored_for_an_action_and_still_keep_it_unready() -> None:
     words = "Helm test failed for release default/shop.v1 with chart shop@1.0.0: no"
     world = _World(["", "no"])
-    tested = replace(SHOP, tests=True, install=Policy(ignores_tests=True))
+    tested = replace(SHOP, tests=True, install=ReleasePolicy(ignores_tests=True))
     assert world.sync(tested).error == f"HelmRelease/default/shop: {words}"
     assert (world.sync(tested).error, world.acts) == (f"HelmRelease/default/shop: {words}", ["install", "test"])
     ignored = _World(["", "no"])
@@ -101,13 +101,13 @@ class _World:
     def __init__(self, answers: Iterable[str], *, stores: bool = True) -> None:
         self.answers, self.stores = iter(answers), stores
         self.acts: list[str] = []
-        self.memory = Memory()
+        self.memory = FluxMemory()
         self._client = InProcess(Cluster("1.34", "eager"), "flux", self._helm)
         self._revision = 0
 
     def sync(self, release: HelmRelease) -> Ended:
-        roots = tuple(Target(ref_of(body, namespaced=body is OWN), body) for body in (DEFINITION, OWN))
-        return play(sync_fleet(Fleet(roots, {}, {release.ref: release}), self.memory), self._client)
+        roots = tuple(DescribedObject(ref_of(body, namespaced=body is OWN), body) for body in (DEFINITION, OWN))
+        return play(sync_fleet(FluxObjects(roots, {}, {release.ref: release}), self.memory), self._client)
 
     def _helm(self, act: HelmAct) -> Answer:
         self.acts.append(act.action)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from seatrial.model.resource import Body, Ref
-from seatrial.readiness.flux import HealthCheck, Verdict, read, verdict
+from seatrial.readiness.flux import ExpressionVerdict, HealthExpression, read, verdict
 
 SEALED = Ref("SealedSecret", "default", "token", "bitnami.com")
 IS_FALSE = "status.conditions.filter(e, e.type == 'Synced').all(e, e.status == 'False')"
 IS_TRUE = "status.conditions.filter(e, e.type == 'Synced').all(e, e.status == 'True')"
-CHECK = HealthCheck("bitnami.com", "SealedSecret", IS_TRUE, failed=IS_FALSE)
+CHECK = HealthExpression("bitnami.com", "SealedSecret", IS_TRUE, failed=IS_FALSE)
 
 
 @pytest.mark.parametrize(
@@ -23,32 +23,34 @@ CHECK = HealthCheck("bitnami.com", "SealedSecret", IS_TRUE, failed=IS_FALSE)
     ],
 )
 def test_the_first_true_expression_counts(conditions: list[Body], status: str) -> None:
-    assert verdict((CHECK,), SEALED, {"status": {"conditions": conditions}}) == Verdict(status)
+    assert verdict((CHECK,), SEALED, {"status": {"conditions": conditions}}) == ExpressionVerdict(status)
 
 
 def test_a_status_of_another_generation_is_in_progress() -> None:
     status = {"observedGeneration": 1, "conditions": [{"type": "Synced", "status": "True"}]}
-    assert verdict((CHECK,), SEALED, {"metadata": {"generation": 2}, "status": status}) == Verdict("InProgress")
+    assert verdict((CHECK,), SEALED, {"metadata": {"generation": 2}, "status": status}) == ExpressionVerdict(
+        "InProgress"
+    )
 
 
 def test_without_a_status_the_expression_fails() -> None:
     words = f"failed to evaluate the CEL expression '{IS_FALSE}': no such attribute(s): status.conditions"
-    assert verdict((CHECK,), SEALED, {"metadata": {}}) == Verdict("Unknown", words)
+    assert verdict((CHECK,), SEALED, {"metadata": {}}) == ExpressionVerdict("Unknown", words)
 
 
 def test_an_entry_for_the_kind_precedes_one_for_its_group() -> None:
-    of_group = HealthCheck("bitnami.com", "", "false")
+    of_group = HealthExpression("bitnami.com", "", "false")
     assert verdict((of_group, CHECK), SEALED, {"status": {"conditions": [{"type": "Synced", "status": "True"}]}}) == (
-        Verdict("Current")
+        ExpressionVerdict("Current")
     )
-    assert verdict((of_group,), SEALED, {"status": {"phase": "x"}}) == Verdict("InProgress")
+    assert verdict((of_group,), SEALED, {"status": {"phase": "x"}}) == ExpressionVerdict("InProgress")
 
 
 def test_a_kind_without_a_model_is_left_to_kstatus() -> None:
     ref = Ref("CephCluster", "rook-ceph", "ceph", "ceph.rook.io")
-    check = HealthCheck("ceph.rook.io", "CephCluster", "status.ceph.health == 'HEALTH_OK'")
+    check = HealthExpression("ceph.rook.io", "CephCluster", "status.ceph.health == 'HEALTH_OK'")
     assert verdict((check,), ref, {"metadata": {}}) is None
-    assert verdict((check,), ref, {"status": {"ceph": {"health": "HEALTH_OK"}}}) == Verdict("Current")
+    assert verdict((check,), ref, {"status": {"ceph": {"health": "HEALTH_OK"}}}) == ExpressionVerdict("Current")
 
 
 def test_invalid_entries_are_rejected_with_the_errors_of_flux() -> None:

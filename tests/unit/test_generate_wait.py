@@ -12,7 +12,7 @@ import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 
 from seatrial.check import check
-from seatrial.generate.wait import Gate, wait
+from seatrial.generate.wait import WaitJob, wait
 from seatrial.graph.linking import Graph, graph_of
 from seatrial.model.errors import CannotContinue
 from seatrial.model.options import CheckOptions
@@ -104,7 +104,7 @@ def run(text: str, folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_script_ends_in_a_real_shell_when_the_answer_is_right(target: str, graph: Graph, tmp_path: Path) -> None:
-    calls = run(wait([target], Gate("kubectl", "shop"), graph), tmp_path)
+    calls = run(wait([target], WaitJob("kubectl", "shop"), graph), tmp_path)
     asked = [call for call in calls if not call.startswith("sleep")]
     assert asked
     if asked[0].startswith("kubectl"):
@@ -112,7 +112,7 @@ def test_the_script_ends_in_a_real_shell_when_the_answer_is_right(target: str, g
 
 
 def test_a_webhook_that_denies_the_probe_has_answered(graph: Graph, tmp_path: Path) -> None:
-    text = wait(["webhook/gate"], Gate("kubectl", "shop"), graph)
+    text = wait(["webhook/gate"], WaitJob("kubectl", "shop"), graph)
     calls = run(text, tmp_path)
     assert calls[-1] == "kubectl create --dry-run=server --output name --filename -"
     assert 'name":"north-probe"' in job_of(text)["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"]
@@ -120,7 +120,7 @@ def test_a_webhook_that_denies_the_probe_has_answered(graph: Graph, tmp_path: Pa
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_script_may_do_exactly_what_it_does(target: str, graph: Graph, tmp_path: Path) -> None:
-    text = wait([target], Gate("kubectl", "shop"), graph)
+    text = wait([target], WaitJob("kubectl", "shop"), graph)
     asked = {call for call in run(text, tmp_path) if call.startswith("kubectl")}
     granted = [(verb, rule["resources"][0]) for _, _, rule in rules_of(text) for verb in rule["verbs"]]
     assert len(granted) == len({(call.split()[1], call.split()[2].partition(".")[0]) for call in asked})
@@ -129,20 +129,20 @@ def test_the_script_may_do_exactly_what_it_does(target: str, graph: Graph, tmp_p
 
 
 def test_a_job_that_asks_no_api_server_has_no_token(graph: Graph) -> None:
-    text = wait(["database/db:5432"], Gate("argocd", "shop"), graph)
+    text = wait(["database/db:5432"], WaitJob("argocd", "shop"), graph)
     assert [body["kind"] for body in bodies(text)] == ["Job"]
     assert job_of(text)["spec"]["template"]["spec"]["automountServiceAccountToken"] is False
 
 
 def test_braces_of_the_input_are_no_actions_of_a_template(graph: Graph) -> None:
-    text = wait(["webhook/gate"], Gate("helm", "shop"), graph)
+    text = wait(["webhook/gate"], WaitJob("helm", "shop"), graph)
     assert r'it\'s {{ "{{" }} odd }}'.replace("\\", "") in text
 
 
 @pytest.mark.parametrize(("target", "engine"), TARGETS.items())
 def test_manifests_are_valid_and_pass_the_check(target: str, engine: str, tmp_path: Path) -> None:
     source = graph_of([read_manifests(str(_written(tmp_path, INPUT.replace("{{ odd }}", "odd"))), namespace="shop")])
-    text = wait([target], Gate(engine, "shop"), source)
+    text = wait([target], WaitJob(engine, "shop"), source)
     for body in bodies(text):
         kubernetes_validate.validate(body, "1.34", strict=True)
     path = tmp_path / "gate.yaml"
@@ -158,7 +158,7 @@ def test_manifests_are_valid_and_pass_the_check(target: str, engine: str, tmp_pa
 )
 def test_what_is_no_target_is_refused_with_its_form(target: str, graph: Graph) -> None:
     with pytest.raises(CannotContinue):
-        wait([target], Gate("helm"), graph)
+        wait([target], WaitJob("helm"), graph)
 
 
 def _written(folder: Path, text: str) -> Path:

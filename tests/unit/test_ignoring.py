@@ -8,7 +8,7 @@ from seatrial.accepted.comments import comments_in
 from seatrial.accepted.ignoring import reported
 from seatrial.accepted.naming import is_known, most_like, names
 from seatrial.accepted.policy import EVERYTHING
-from seatrial.model.acceptance import Written
+from seatrial.model.acceptance import WrittenObject
 from seatrial.model.resource import Place, Ref
 from seatrial.text.source import Text
 
@@ -76,16 +76,16 @@ def test_an_annotation_on_one_of_several_objects_does_not_hide_the_others() -> N
     both = replace(FINDING, objects=(one, other, Ref("Job", "default", "c")))
     ignore, place = f"{FINDING.rule}: known", Place(FILE, 3)
 
-    def left(*written: Written) -> int:
+    def left(*written: WrittenObject) -> int:
         return len(reported(replace(RESULT, findings=(both,), written=written), EVERYTHING, lambda file: None).findings)
 
-    assert left(Written(one, FILE, ignore, place)) == 1
-    assert left(Written(one, FILE, ignore, place), Written(other, FILE, ignore, place)) == 0
+    assert left(WrittenObject(one, FILE, ignore, place)) == 1
+    assert left(WrittenObject(one, FILE, ignore, place), WrittenObject(other, FILE, ignore, place)) == 0
 
 
 def test_an_annotation_that_a_template_gives_to_many_objects_is_reported_once() -> None:
     place = Place(FILE, 3)
-    written = [Written(Ref("Job", "default", name), FILE, "ST001: known", place) for name in "abc"]
+    written = [WrittenObject(Ref("Job", "default", name), FILE, "ST001: known", place) for name in "abc"]
     seen = reported(replace(RESULT, findings=(), written=tuple(written)), EVERYTHING, lambda file: None)
     assert [finding.message for finding in seen.findings] == [
         "Job/default/a ignores ST001, which finds nothing there",

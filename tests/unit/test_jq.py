@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from seatrial import jq
-from seatrial.jq import Fault, fault_of, run
+from seatrial.jq import JqFault, fault_of, run
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def test_a_program_gives_its_first_two_outputs() -> None:
 
 
 def test_errors_distinguish_compile_from_runtime() -> None:
-    assert run(".a[]", {}) == Fault("Cannot iterate over null (null)")
+    assert run(".a[]", {}) == JqFault("Cannot iterate over null (null)")
     found = run("foo", {})
-    assert isinstance(found, Fault) and found.is_illegal and "foo/0 is not defined" in found.words
+    assert isinstance(found, JqFault) and found.is_illegal and "foo/0 is not defined" in found.words
     assert fault_of("foo") == found
     assert fault_of("error") is None
 
@@ -37,7 +37,7 @@ def test_errors_distinguish_compile_from_runtime() -> None:
 def test_a_program_sees_neither_the_environment_nor_files() -> None:
     assert run("env", {}) == [{}]
     assert run("$ENV", {}) == [{}]
-    assert isinstance(run("input", {}), Fault)
+    assert isinstance(run("input", {}), JqFault)
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_a_program_sees_neither_the_environment_nor_files() -> None:
 )
 def test_an_endless_program_is_stopped_and_the_next_one_runs(program: str, impatient: None) -> None:
     found = run(program, {})
-    assert isinstance(found, Fault) and found.ran_away
+    assert isinstance(found, JqFault) and found.ran_away
     assert run(".a", {"a": program[:9]}) == [program[:9]]
 
 
 def test_a_result_that_is_too_large_is_a_fault(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
     monkeypatch.setattr(jq, "OUTPUT_MAX", 100)
-    assert run('"a" * 200', {}) == Fault("the result is too large")
+    assert run('"a" * 200', {}) == JqFault("the result is too large")
 
 
 def test_threads_share_the_process() -> None:

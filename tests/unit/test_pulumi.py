@@ -18,7 +18,7 @@ from pulumiworld import (
     resource,
 )
 
-from seatrial.model.program import Options
+from seatrial.model.program import RegisteredOptions
 from seatrial.model.resource import Body
 from seatrial.model.timeline import Schedule
 
@@ -39,7 +39,7 @@ def test_a_replacement_with_a_new_name_exists_before_the_old_one_is_deleted() ->
 
 def test_the_program_may_set_delete_before_replace() -> None:
     world = World()
-    first = Options(delete_before_replace=True)
+    first = RegisteredOptions(delete_before_replace=True)
     world.up(resource(config("a-1", v="1"), name="a", auto_named=True))
     world.up(resource(config("a-2", v="2"), name="a", auto_named=True, options=first))
     assert world.writes(1) == ["delete ConfigMap/default/a-1", "create ConfigMap/default/a-2"]
@@ -48,7 +48,7 @@ def test_the_program_may_set_delete_before_replace() -> None:
 def test_mutable_fields_change_in_place_and_ignored_ones_do_not() -> None:
     world = World()
     world.up(resource(config("a", labels={"v": "1"}, v="1")))
-    ignored = Options(ignore_changes=("data", 'metadata.labels["v"]'))
+    ignored = RegisteredOptions(ignore_changes=("data", 'metadata.labels["v"]'))
     world.up(resource(config("a", labels={"v": "2", "w": "2"}, v="2"), options=ignored))
     assert "delete ConfigMap/default/a" not in world.writes(1)
     live = world.get("ConfigMap", "a")
@@ -58,13 +58,15 @@ def test_mutable_fields_change_in_place_and_ignored_ones_do_not() -> None:
 def test_replace_on_changes_adds_fields_that_replace() -> None:
     world = World()
     world.up(resource(config("a", labels={"v": "1"})))
-    world.up(resource(config("a", labels={"v": "2"}), options=Options(replace_on_changes=("metadata.labels",))))
+    world.up(
+        resource(config("a", labels={"v": "2"}), options=RegisteredOptions(replace_on_changes=("metadata.labels",)))
+    )
     assert world.writes(1) == ["delete ConfigMap/default/a", "create ConfigMap/default/a"]
 
 
 def test_a_protected_resource_is_neither_deleted_nor_replaced() -> None:
     world = World()
-    kept = Options(protect=True)
+    kept = RegisteredOptions(protect=True)
     world.up(resource(config("a", v="1"), options=kept))
     urn = "urn:pulumi:dev::app::kubernetes:core/v1:ConfigMap::a"
     assert world.up(resource(config("a", v="2"), options=kept)).error == (
@@ -82,8 +84,8 @@ def test_a_protected_resource_is_neither_deleted_nor_replaced() -> None:
 def test_a_retained_or_deleted_with_resource_is_not_deleted() -> None:
     world = World()
     first = resource(config("first"))
-    with_first = resource(config("with-first"), options=Options(deleted_with=first.urn))
-    world.up(first, with_first, resource(config("kept"), options=Options(retain_on_delete=True)))
+    with_first = resource(config("with-first"), options=RegisteredOptions(deleted_with=first.urn))
+    world.up(first, with_first, resource(config("kept"), options=RegisteredOptions(retain_on_delete=True)))
     assert world.destroy().outcome == "ok"
     assert world.writes(1) == ["delete ConfigMap/default/first"]
     assert world.get("ConfigMap", "kept") and world.get("ConfigMap", "with-first")
@@ -214,14 +216,14 @@ def test_an_update_of_a_deleted_object_fails() -> None:
 @pytest.mark.parametrize(
     ("annotations", "options", "seconds"),
     [
-        ({}, Options(), 600),
-        ({"pulumi.com/timeoutSeconds": "30"}, Options(), 30),
-        ({"pulumi.com/timeoutSeconds": "30"}, Options(create_timeout="2m"), 120),
-        ({}, Options(update_timeout="2m"), 600),
+        ({}, RegisteredOptions(), 600),
+        ({"pulumi.com/timeoutSeconds": "30"}, RegisteredOptions(), 30),
+        ({"pulumi.com/timeoutSeconds": "30"}, RegisteredOptions(create_timeout="2m"), 120),
+        ({}, RegisteredOptions(update_timeout="2m"), 600),
     ],
 )
 def test_the_timeout_comes_from_the_option_then_from_the_annotation(
-    annotations: Body, options: Options, seconds: int
+    annotations: Body, options: RegisteredOptions, seconds: int
 ) -> None:
     ended = World().up(resource(pending(annotations), options=options))
     assert ended.error.endswith(f"Pulumi times out after {seconds} seconds on kubernetes:core/v1:Pod (p)")

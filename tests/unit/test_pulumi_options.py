@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from pulumiworld import World, config, job, pod, resource
 
-from seatrial.model.program import Manner, Options, Registration
+from seatrial.model.program import Manner, RegisteredOptions, Registration
 from seatrial.model.resource import Body
 
 
@@ -29,14 +29,14 @@ def test_an_alias_keeps_the_identity_of_a_resource() -> None:
 
 
 def test_an_imported_object_must_exist() -> None:
-    ended = World().up(resource(config("a"), options=Options(imports="default/a")))
+    ended = World().up(resource(config("a"), options=RegisteredOptions(imports="default/a")))
     assert ended.error == "kubernetes:core/v1:ConfigMap (a): error: resource 'default/a' does not exist"
 
 
 def test_an_imported_object_is_updated_and_never_created() -> None:
     world = World()
     world.put(config("a", labels={"of": "others"}, v="1"))
-    taken = Options(imports="default/a")
+    taken = RegisteredOptions(imports="default/a")
     mine = resource(config("a", labels={"of": "us"}, v="1"), options=taken)
     assert (
         'The resource managed by field manager "pulumi-kubernetes-f1d0b40a" had an apply conflict'
@@ -52,7 +52,7 @@ def test_an_imported_object_is_updated_and_never_created() -> None:
 def test_an_imported_object_is_not_replaced() -> None:
     world = World()
     world.put(config("a", v="1"))
-    ended = world.up(resource(config("a", v="2"), options=Options(imports="default/a")))
+    ended = world.up(resource(config("a", v="2"), options=RegisteredOptions(imports="default/a")))
     assert ended.error == (
         "kubernetes:core/v1:ConfigMap (a): error: previously-imported resources that still specify an ID may not be "
         "replaced; please remove the `import` declaration from your program;"
@@ -98,7 +98,7 @@ def test_an_object_that_is_unready_on_refresh_is_awaited_again() -> None:
 
 def test_an_ignored_field_of_another_manager_is_left_alone() -> None:
     world = World()
-    ignores = Options(ignore_changes=("metadata.labels.size",))
+    ignores = RegisteredOptions(ignore_changes=("metadata.labels.size",))
     world.up(resource(config("a", labels={"size": "1", "v": "1"}), options=ignores))
     world.put(config("a", labels={"size": "5"}))
     assert world.up(resource(config("a", labels={"size": "1", "v": "2"}), options=ignores)).outcome == "ok"

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 from pulumiworld import WEBHOOK, World, config, namespace, pod, release, resource
 
-from seatrial.engines.pulumi.diffing import Change, changes, covers, path_of, touches
-from seatrial.model.program import Options, Registration
+from seatrial.engines.pulumi.diffing import FieldChange, changes, covers, path_of, touches
+from seatrial.model.program import RegisteredOptions, Registration
 from seatrial.model.resource import Body
 
 
@@ -76,8 +76,8 @@ def test_a_release_is_deleted_if_its_name_or_namespace_comes_from_outputs() -> N
 
 def test_ignore_changes_keeps_a_dependent_and_replace_on_changes_deletes_it() -> None:
     for options, goes in (
-        (Options(ignore_changes=("spec",)), False),
-        (Options(ignore_changes=("spec.replicas",)), True),
+        (RegisteredOptions(ignore_changes=("spec",)), False),
+        (RegisteredOptions(ignore_changes=("spec.replicas",)), True),
     ):
         world = World()
         for value in ("1", "2"):
@@ -85,7 +85,7 @@ def test_ignore_changes_keeps_a_dependent_and_replace_on_changes_deletes_it() ->
             world.up(first, resource(BODIES["deployment"], made_of={"spec": [first]}, options=options))
         assert ("delete Deployment/default/web" in world.writes(1)) is goes
     world = World()
-    on_change = Options(replace_on_changes=("spec.ports",))
+    on_change = RegisteredOptions(replace_on_changes=("spec.ports",))
     for value in ("1", "2"):
         first = resource(config("a", v=value))
         world.up(first, resource(BODIES["service"], made_of={"spec": [first]}, options=on_change))
@@ -105,7 +105,7 @@ def test_a_protected_dependent_blocks_the_replacement() -> None:
     for value in ("1", "2"):
         first = resource(config("a", v=value))
         ended = world.up(
-            first, resource(BODIES["deployment"], made_of={"spec": [first]}, options=Options(protect=True))
+            first, resource(BODIES["deployment"], made_of={"spec": [first]}, options=RegisteredOptions(protect=True))
         )
     assert world.writes(1) == []
     first_urn = "urn:pulumi:dev::app::kubernetes:core/v1:ConfigMap::a"
@@ -122,7 +122,7 @@ def test_a_deleted_with_resource_is_replaced_with_its_owner_and_not_deleted_itse
     world = World()
     for value in ("1", "2"):
         first = resource(config("a", v=value))
-        world.up(first, resource(config("b"), depends=[first], options=Options(deleted_with=first.urn)))
+        world.up(first, resource(config("b"), depends=[first], options=RegisteredOptions(deleted_with=first.urn)))
     assert world.writes(1)[:2] == ["delete ConfigMap/default/a", "create ConfigMap/default/a"]
 
 
@@ -130,7 +130,9 @@ def test_a_deleted_with_resource_is_created_while_the_old_owner_exists() -> None
     world = World()
     for value in ("1", "2"):
         first = resource(config(f"a-{value}", v=value), name="a", auto_named=True)
-        ended = world.up(first, resource(config("b"), depends=[first], options=Options(deleted_with=first.urn)))
+        ended = world.up(
+            first, resource(config("b"), depends=[first], options=RegisteredOptions(deleted_with=first.urn))
+        )
     assert 'configmaps "b" already exists' in ended.error
 
 
@@ -150,13 +152,13 @@ def test_resources_deleted_before_a_rejected_deletion_are_recreated_by_the_next_
 @pytest.mark.parametrize(
     ("value", "options", "writes"),
     [
-        ("2", Options(), ["create ConfigMap/default/a"]),  # Still another one than was deleted.
-        ("1", Options(), ["create ConfigMap/default/a", "delete ConfigMap/default/a"]),
-        ("1", Options(delete_before_replace=True), ["create ConfigMap/default/a"]),
+        ("2", RegisteredOptions(), ["create ConfigMap/default/a"]),  # Still another one than was deleted.
+        ("1", RegisteredOptions(), ["create ConfigMap/default/a", "delete ConfigMap/default/a"]),
+        ("1", RegisteredOptions(delete_before_replace=True), ["create ConfigMap/default/a"]),
     ],
 )
 def test_a_pending_replacement_is_deleted_again_after_it_is_recreated(
-    value: str, options: Options, writes: list[str]
+    value: str, options: RegisteredOptions, writes: list[str]
 ) -> None:
     world = World()
     world.up(resource(config("a", v="1")))
@@ -179,7 +181,7 @@ def test_a_pending_replacement_is_forgotten_if_the_program_drops_it() -> None:
 
 def test_an_unready_resource_is_replaced_if_any_change_replaces_it() -> None:
     world = World()
-    options = Options(replace_on_changes=("*",))
+    options = RegisteredOptions(replace_on_changes=("*",))
     stuck = pod(envFrom=[{"configMapRef": {"name": "late"}}])
     assert world.up(resource(stuck, options=options)).outcome == "hung"
     assert world.up(resource(stuck, options=options), resource(config("late"))).outcome == "ok"
@@ -190,10 +192,10 @@ def test_a_change_is_listed_field_by_field() -> None:
     old = {"spec": {"replicas": 1, "containers": [{"name": "a", "image": "x"}, {"name": "b"}], "kept": 1}}
     new = {"spec": {"replicas": 2, "containers": [{"name": "a", "image": "y"}], "added": {"b": 1}, "kept": 1}}
     assert list(changes(old, new)) == [
-        Change(("spec", "replicas"), 2),
-        Change(("spec", "containers", 0, "image"), "y"),
-        Change(("spec", "containers", 1)),
-        Change(("spec", "added"), {"b": 1}),
+        FieldChange(("spec", "replicas"), 2),
+        FieldChange(("spec", "containers", 0, "image"), "y"),
+        FieldChange(("spec", "containers", 1)),
+        FieldChange(("spec", "added"), {"b": 1}),
     ]
 
 
@@ -211,7 +213,7 @@ def test_a_change_is_listed_field_by_field() -> None:
     ],
 )
 def test_a_path_covers_its_parents_and_its_children(field: str, path: str, value: Any, expected: bool) -> None:
-    assert touches(path_of(field), Change(path_of(path), value)) is expected
+    assert touches(path_of(field), FieldChange(path_of(path), value)) is expected
 
 
 def test_a_path_leads_through_names_indices_and_anything() -> None:

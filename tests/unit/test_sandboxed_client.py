@@ -14,14 +14,14 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
 from seatrial.engines.kubectl.process import find
 from seatrial.play.over_http import OverHttp
-from seatrial.sandbox.client import Binary, Client, on_path
+from seatrial.sandbox.client import Binary, BinaryRun, on_path
 
 NAMESPACES = "/api/v1/namespaces"
 VERSION = '{"clientVersion": {"gitVersion": "v1.99.0"}}'
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n"
 
 
-def run(folder: Path, script: str, stdin: str = "") -> Client:
+def run(folder: Path, script: str, stdin: str = "") -> BinaryRun:
     """A Python script as a binary, run to its end against an empty cluster."""
     path = folder / "client"
     path.write_text(f"#!{sys.executable} -I\nimport os, sys, urllib.request\n{script}\n")
@@ -30,7 +30,7 @@ def run(folder: Path, script: str, stdin: str = "") -> Client:
         api = OverHttp(Cluster(), server)
         python = {sys.prefix, sys.base_prefix}
         binary = Binary(str(path), "1.0.0")
-        client = Client(binary, [server.url], kubeconfig="", door=api.door(), stdin=stdin, reads=python)
+        client = BinaryRun(binary, [server.url], kubeconfig="", door=api.door(), stdin=stdin, reads=python)
         assert client.wait(30)
         client.close()
     return client

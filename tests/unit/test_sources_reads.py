@@ -11,7 +11,7 @@ from gitcheckout import commit, git
 
 from seatrial.sources import disk, kind_of
 from seatrial.sources.charts.chart import open_chart
-from seatrial.sources.disk import Record
+from seatrial.sources.disk import FilesRead
 from seatrial.sources.reads import unchanged
 
 FILES = {
@@ -29,7 +29,7 @@ def chart(tmp_path: Path) -> Path:
     return tmp_path / "demo"
 
 
-def _read(chart: Path) -> Record:
+def _read(chart: Path) -> FilesRead:
     with disk.recording() as record:
         kind_of(str(chart))
         open_chart(str(chart), str(chart))
@@ -41,7 +41,7 @@ def _as_link(path: Path, target: Path) -> None:
     path.symlink_to(target)
 
 
-def _is_unchanged(record: Record) -> bool:
+def _is_unchanged(record: FilesRead) -> bool:
     return unchanged(record.reads, {})
 
 

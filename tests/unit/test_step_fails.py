@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from seatrial.engines.engine import Seen
+from seatrial.engines.engine import SeenByCluster
 from seatrial.engines.helm.errors import failure_of
 from seatrial.evidence.failures import failures
 from seatrial.model.engine import EngineId
@@ -151,7 +151,7 @@ def test_a_finding_about_the_deleted_crd_explains_that_its_kind_is_not_served() 
 
 def _failed(error: str, action: str = "install", *refused: Event) -> StepResult:
     """A step of Helm that ends with an error, and its reasons as the engine reads them from it."""
-    failure = failure_of(error, Seen(refused=refused))
+    failure = failure_of(error, SeenByCluster(refused=refused))
     return StepResult(action, "shop", "default", "chart", "failed", error, failure=failure)
 
 

@@ -20,7 +20,7 @@ from seatrial.report.wording import counted
 from seatrial.sources.files import read_bytes
 
 
-class Known(Struct, frozen=True, forbid_unknown_fields=True):
+class KnownFinding(Struct, frozen=True, forbid_unknown_fields=True):
     """One finding of a baseline. The object is for people; findings are compared by fingerprint."""
 
     fingerprint: str
@@ -32,7 +32,7 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     version: Literal[1]
-    findings: tuple[Known, ...]
+    findings: tuple[KnownFinding, ...]
 
 
 def read(path: str) -> Baseline:
@@ -61,9 +61,9 @@ def with_baseline(result: Result, path: str, baseline: Baseline) -> Result:
     return replace(marked, notes=(*marked.notes, note)) if gone else marked
 
 
-def with_known(result: Result, known: Iterable[Known | Finding]) -> Result:
+def with_known(result: Result, known: Iterable[KnownFinding | Finding]) -> Result:
     """The result with the findings marked that are among `known`, and as bad there."""
-    before: dict[str, list[Known | Finding]] = {}
+    before: dict[str, list[KnownFinding | Finding]] = {}
     for one in known:
         before.setdefault(one.fingerprint, []).append(one)
 
@@ -75,6 +75,6 @@ def with_known(result: Result, known: Iterable[Known | Finding]) -> Result:
     return replace(result, findings=tuple(map(marked, result.findings)))
 
 
-def _known(finding: Finding) -> Known:
+def _known(finding: Finding) -> KnownFinding:
     about = str(finding.objects[0]) if finding.objects else ""
-    return Known(finding.fingerprint, finding.rule, finding.certainty, finding.damage, about)
+    return KnownFinding(finding.fingerprint, finding.rule, finding.certainty, finding.damage, about)

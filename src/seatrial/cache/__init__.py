@@ -21,7 +21,7 @@ from seatrial.sources import disk
 from seatrial.sources.reads import unchanged
 
 
-class Entry(Struct, frozen=True, array_like=True):
+class CachedResult(Struct, frozen=True, array_like=True):
     """A result, and what it depends on."""
 
     reads: tuple[tuple[str, str, str], ...]
@@ -58,7 +58,7 @@ class Cache(Struct, frozen=True):
         self.keep(options, record, result)
         return result
 
-    def keep(self, options: CheckOptions, record: disk.Record, result: Result) -> None:
+    def keep(self, options: CheckOptions, record: disk.FilesRead, result: Result) -> None:
         """Keep a result that depends on these options and on what was read for it."""
         if record.complete and (key := key_of(options, self.beside)):
             self._keep(key, record, result)
@@ -67,10 +67,10 @@ class Cache(Struct, frozen=True):
         """Remove the entries that were not used for longest, if all together are too large."""
         files.trim(self.folder)
 
-    def _keep(self, key: str, record: disk.Record, result: Result) -> None:
+    def _keep(self, key: str, record: disk.FilesRead, result: Result) -> None:
         reads = tuple((question, about, answer) for (question, about), answer in record.reads.items())
         try:
-            data = msgspec.msgpack.encode(Entry(reads, encoded(kept(result))))
+            data = msgspec.msgpack.encode(CachedResult(reads, encoded(kept(result))))
         except (UnicodeEncodeError, OverflowError):
             return  # A name that is not text, or a number that is too large.
         files.write(self.folder, key, disk.digest(msgspec.msgpack.encode(reads)), data)
@@ -82,4 +82,4 @@ def opened(*, beside: object = None) -> Cache | None:
     return None if folder is None else Cache(folder, disk.digest(msgspec.json.encode(beside)))
 
 
-_ENTRIES = msgspec.msgpack.Decoder(Entry)
+_ENTRIES = msgspec.msgpack.Decoder(CachedResult)

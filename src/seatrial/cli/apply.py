@@ -14,9 +14,9 @@ from seatrial.cli.flags import DEFAULT_OUTPUT, OutputFlags, Texts, flag, refuse_
 from seatrial.model.errors import CannotContinue, NothingToCheck
 
 if TYPE_CHECKING:
-    from seatrial.live.applying import Options, Planned, Result
+    from seatrial.live.applying import ApplyResult, ApplySettings, Planned
     from seatrial.live.client import Client
-    from seatrial.live.order import Order
+    from seatrial.live.order import ApplyOrder
     from seatrial.model.resource import Ref
 
 APPLYING = Group("Apply", sort_key=1)
@@ -84,7 +84,7 @@ def apply(
         parent = applying.parent_of(flags.applyset, client.namespace) if flags.applyset else None
         if parent is not None:
             applying.check_parent(client, parent)
-        options = applying.Options(patience, flags.force_conflicts, not flags.no_wait, parent, flags.prune)
+        options = applying.ApplySettings(patience, flags.force_conflicts, not flags.no_wait, parent, flags.prune)
         planned = applying.plan(order, client, options)
         pruned = applying.prunable(client, parent, order) if parent is not None and flags.prune else []
         terminal.write(_plan_page(planned, order, pruned, quiet=display.quiet))
@@ -98,7 +98,7 @@ def apply(
     return 1 if result.says else 0
 
 
-def _order(client: Client, inputs: Sequence[str]) -> Order:
+def _order(client: Client, inputs: Sequence[str]) -> ApplyOrder:
     from msgspec.structs import replace
 
     from seatrial.graph.linking import graph_of
@@ -123,7 +123,7 @@ def _refuse_unnamed(refs: Sequence[Ref]) -> None:
         raise CannotContinue(f"apply: {twice} is in the input twice")
 
 
-def _run(client: Client, order: Order, options: Options, display: OutputFlags) -> Result:
+def _run(client: Client, order: ApplyOrder, options: ApplySettings, display: OutputFlags) -> ApplyResult:
     from seatrial.live import applying
     from seatrial.live.fetching import Fetching
     from seatrial.live.seen import Seen
@@ -152,7 +152,7 @@ def _confirm(client: Client, count: int, *, yes: bool) -> None:
         raise CannotContinue("apply: nothing was changed")
 
 
-def _plan_page(planned: Sequence[Planned], order: Order, pruned: Sequence[Ref], *, quiet: bool) -> str:
+def _plan_page(planned: Sequence[Planned], order: ApplyOrder, pruned: Sequence[Ref], *, quiet: bool) -> str:
     from seatrial.report.page import harmless
 
     lines = []
@@ -172,7 +172,7 @@ def _plan_page(planned: Sequence[Planned], order: Order, pruned: Sequence[Ref], 
     return "".join(f"{harmless(line)}\n" for line in lines)
 
 
-def _result_page(result: Result) -> str:
+def _result_page(result: ApplyResult) -> str:
     from seatrial.report.page import harmless
 
     lines = [f"pruned {ref}" for ref in result.pruned]

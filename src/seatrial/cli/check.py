@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from seatrial.accepted.policy import Policy
-    from seatrial.cli.outputs import Target
+    from seatrial.cli.outputs import ReportTarget
     from seatrial.model.options import CheckOptions
     from seatrial.model.result import Result
 
@@ -94,7 +94,7 @@ def check(
         raise CannotContinue("--rehearsal cannot be combined with an input or with flags that select what to rehearse")
     refuse_flags("check", inputs)
     seen = started_from(cluster, live=live)
-    other = Other(compare, since, rehearsal, fixing, targets, faults, no_cache or live, seen)
+    other = BesideInputs(compare, since, rehearsal, fixing, targets, faults, no_cache or live, seen)
     done = _checked(inputs, release, findings, other, display)
     if fixing.diff:
         terminal.write(fixes.as_patch(done))
@@ -103,14 +103,14 @@ def check(
     return done.exit.code if done.exit else 0
 
 
-class Other(NamedTuple):
+class BesideInputs(NamedTuple):
     """What to rehearse beside the inputs, or instead of them, and what for."""
 
     compare: str
     since: str
     rehearsal: tuple[str, ...]
     fixing: FixFlags
-    targets: tuple[Target, ...]
+    targets: tuple[ReportTarget, ...]
     faults: FaultFlags = NO_FAULTS
     no_cache: bool = False
     cluster: ClusterFlags | None = None
@@ -118,7 +118,7 @@ class Other(NamedTuple):
 
 
 def _checked(
-    inputs: tuple[str, ...], release: ReleaseFlags, findings: FindingFlags, other: Other, display: OutputFlags
+    inputs: tuple[str, ...], release: ReleaseFlags, findings: FindingFlags, other: BesideInputs, display: OutputFlags
 ) -> Result:
     from msgspec.structs import replace
 
@@ -161,7 +161,7 @@ def _checked(
     return threshold.ended(result, limit, zero=findings.exit_zero)
 
 
-def _started_from(given: CheckOptions, other: Other, progress: Callable[[str], None]) -> CheckOptions:
+def _started_from(given: CheckOptions, other: BesideInputs, progress: Callable[[str], None]) -> CheckOptions:
     """The options with what the cluster has now, if that is asked for."""
     if other.cluster is None:
         return given
@@ -182,7 +182,7 @@ def _stored(files: tuple[str, ...], policy: Policy) -> Result:
     return reported(check_stored(files), policy, read=lambda file: None)  # Its files may be elsewhere.
 
 
-def _report(target: Target, result: Result, display: OutputFlags) -> str:
+def _report(target: ReportTarget, result: Result, display: OutputFlags) -> str:
     from seatrial.cli import terminal
     from seatrial.report import render
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from seatrial.evidence.moment import Moment
     from seatrial.live.client import Client
-    from seatrial.live.comparing import Difference
+    from seatrial.live.comparing import LiveDifference
     from seatrial.model.options import CheckOptions
     from seatrial.model.resource import Body, Ref
     from seatrial.model.snapshot import Snapshot
@@ -86,21 +86,21 @@ def rehearsed(start: CheckOptions) -> Moment:
     return Moment(rehearse(one, "eager"), one.case, 0)
 
 
-def compared(client: Client, moment: Moment) -> tuple[Difference, ...]:
+def compared(client: Client, moment: Moment) -> tuple[LiveDifference, ...]:
     """The differences, without values of Secrets."""
     from seatrial.live import comparing
     from seatrial.model.masking import mask_of
 
     live = {ref: body for ref in comparing.compared(moment) for body in _read(client, ref)}
     found = tuple(comparing.compare(moment, live, _status(client, moment)))
-    masked: tuple[Difference, ...] = mask_of([(moment.rehearsal, moment.case)]).whole(found)
+    masked: tuple[LiveDifference, ...] = mask_of([(moment.rehearsal, moment.case)]).whole(found)
     return masked
 
 
 def _read(client: Client, ref: Ref) -> list[Body | None]:
     """An object as it is, or None if it is absent; nothing if it may not be read."""
     from seatrial.live import secrets
-    from seatrial.live.transport import Refused
+    from seatrial.live.transport import RefusedRequest
 
     kind = client.served().find(ref.group, ref.kind)
     if kind is None:
@@ -109,7 +109,7 @@ def _read(client: Client, ref: Ref) -> list[Body | None]:
         if (kind.group, kind.kind) == ("", "Secret"):
             return [secrets.secret(client, kind, ref.namespace, ref.name)]
         return [client.get(kind, ref.namespace, ref.name)]
-    except Refused as refused:
+    except RefusedRequest as refused:
         if refused.code == 403:
             return []
         raise
@@ -128,7 +128,7 @@ def _status(client: Client, moment: Moment) -> str:
     return stored[-1].status if stored else "not deployed"
 
 
-def _file(found: Sequence[Difference], moment: Moment, start: CheckOptions) -> str:
+def _file(found: Sequence[LiveDifference], moment: Moment, start: CheckOptions) -> str:
     import json
 
     import msgspec

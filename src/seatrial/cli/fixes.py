@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from seatrial.cli import terminal
 from seatrial.cli.flags import FixFlags, OutputFlags
-from seatrial.cli.outputs import Target
+from seatrial.cli.outputs import ReportTarget
 from seatrial.fix.diff import diff_of
 from seatrial.fix.writing import written
 from seatrial.model.errors import CannotContinue
@@ -32,7 +32,7 @@ def refuse(flags: FixFlags, *, output: bool, other: bool) -> None:
         raise CannotContinue("--fix and --diff cannot be combined with --compare or --rehearsal")
 
 
-def asked(flags: FixFlags, limit: Limit, targets: Sequence[Target]) -> Fixing | None:
+def asked(flags: FixFlags, limit: Limit, targets: Sequence[ReportTarget]) -> Fixing | None:
     """Without --fix and --diff, fixes are tried for what fails the check, if a report shows them."""
     if flags.fix or flags.diff:
         return Fixing(unsafe=flags.unsafe, writes=flags.fix)

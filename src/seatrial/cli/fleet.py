@@ -22,7 +22,7 @@ from seatrial.cli.flags import (
 from seatrial.model.errors import CannotContinue
 
 if TYPE_CHECKING:
-    from seatrial.cli.outputs import Target
+    from seatrial.cli.outputs import ReportTarget
     from seatrial.model.fleet import Fleet
 
 WHERE = Group("Where it runs", sort_key=0)
@@ -68,7 +68,7 @@ def fleet(
     from seatrial.accepted.policy import policy_of, with_configuration
     from seatrial.cli import outputs, terminal, threshold
     from seatrial.fleet import dask
-    from seatrial.fleet.checked import Needed
+    from seatrial.fleet.checked import WantedResults
     from seatrial.fleet.crews import here
     from seatrial.fleet.trials import rehearsed, tasks_of
     from seatrial.sources.configuration import configuration_of
@@ -85,7 +85,7 @@ def fleet(
     known = baseline.read(findings.baseline) if findings.baseline else None
     tasks = [replace(task, options=with_configuration(task.options, configured)) for task in tasks]
     with terminal.progress_line(display) as progress:
-        needed = Needed(whole=False, cache=None if no_cache else cache.opened())
+        needed = WantedResults(whole=False, cache=None if no_cache else cache.opened())
         crew = dask.on(on, needed) if on else here(needed, processes)
         done = rehearsed(tasks, crew, policy, partial(threshold.exit_of, limit=limit), progress)
     result = done.result
@@ -99,7 +99,7 @@ def fleet(
     return done.result.exit.code if done.result.exit else 0
 
 
-def _report(target: Target, done: Fleet, display: OutputFlags) -> str:
+def _report(target: ReportTarget, done: Fleet, display: OutputFlags) -> str:
     from seatrial.cli import terminal
     from seatrial.report import fleet as report
     from seatrial.report import render

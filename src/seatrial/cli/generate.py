@@ -128,7 +128,7 @@ def wait(
     """
     from seatrial.cli import terminal
     from seatrial.engines.engine import names
-    from seatrial.generate.wait import IMAGE, Gate, rendered_with
+    from seatrial.generate.wait import IMAGE, WaitJob, rendered_with
     from seatrial.generate.wait import wait as gate_of
     from seatrial.text.durations import seconds_in
 
@@ -147,7 +147,7 @@ def wait(
     seconds = seconds_in(deadline)
     if not seconds:
         raise CannotContinue(f"--deadline {deadline}: not a length of time; write 90s, 10m or 1h")
-    gate = Gate(target, namespace, name, image or IMAGE, weight, phase, int(seconds))
+    gate = WaitJob(target, namespace, name, image or IMAGE, weight, phase, int(seconds))
     terminal.write(gate_of(targets, gate, graph))
     return 0
 

@@ -17,7 +17,7 @@ DEFAULT: Output = "full"
 STANDARD_OUTPUT = "-"
 
 
-class Target(Struct, frozen=True):
+class ReportTarget(Struct, frozen=True):
     """One report: its format and its file, which is empty for standard output."""
 
     format: Output
@@ -27,10 +27,10 @@ class Target(Struct, frozen=True):
         return f"-o {self.format}={self.file}" if self.file else f"-o {self.format}"
 
 
-def parse(given: Sequence[str]) -> tuple[Target, ...]:
+def parse(given: Sequence[str]) -> tuple[ReportTarget, ...]:
     """The reports to write, that on standard output first. Every path is checked before anything is rehearsed."""
     targets = [_target(text) for text in given]
-    printed = [target for target in targets if not target.file] or [Target(DEFAULT)]
+    printed = [target for target in targets if not target.file] or [ReportTarget(DEFAULT)]
     if len(printed) > 1:
         one, other, *_ = printed
         raise CannotContinue(
@@ -43,7 +43,7 @@ def parse(given: Sequence[str]) -> tuple[Target, ...]:
     return (*printed, *files)
 
 
-def write(targets: Sequence[Target], render: Callable[[Target], str]) -> None:
+def write(targets: Sequence[ReportTarget], render: Callable[[ReportTarget], str]) -> None:
     """Write files first, so that they exist even if a reader closes standard output."""
     for target in sorted(targets, key=lambda target: not target.file):
         if target.file:
@@ -52,7 +52,7 @@ def write(targets: Sequence[Target], render: Callable[[Target], str]) -> None:
             terminal.write(render(target))
 
 
-def _target(text: str) -> Target:
+def _target(text: str) -> ReportTarget:
     name, _, file = text.partition("=")
     found = next((known for known in FORMATS if known == name), None)
     if found is None:
@@ -61,10 +61,10 @@ def _target(text: str) -> Target:
         raise CannotContinue(f"-o {text}: {name!r} is not a format; {hint}")
     if "=" in text and not file:
         raise CannotContinue(f"-o {text}: the name of the file is missing; -o {name} writes to standard output")
-    return Target(found, "" if file == STANDARD_OUTPUT else file)
+    return ReportTarget(found, "" if file == STANDARD_OUTPUT else file)
 
 
-def _check_path(target: Target, others: Sequence[Target]) -> None:
+def _check_path(target: ReportTarget, others: Sequence[ReportTarget]) -> None:
     path = Path(target.file)
     if path.is_dir():
         raise CannotContinue(f"{target}: {target.file} is a directory; name a file in it")

@@ -20,7 +20,7 @@ from seatrial.cli.flags import (
 if TYPE_CHECKING:
     from seatrial.live.client import Client
     from seatrial.live.seen import Seen
-    from seatrial.live.verifying import Checked, View
+    from seatrial.live.verifying import Checked, VerifyView
     from seatrial.model.release import Release
     from seatrial.model.resource import Body
 
@@ -95,16 +95,16 @@ def _custom_kinds(client: Client) -> list[str]:
     return [f"{kind.api_version}/{kind.kind}" for kind in kinds]
 
 
-def _view(client: Client, releases: Sequence[Release], seen: Seen, before: str) -> View:
+def _view(client: Client, releases: Sequence[Release], seen: Seen, before: str) -> VerifyView:
     from msgspec.structs import replace
 
     from seatrial.graph.linking import graph_of
     from seatrial.live.manifests import placed
-    from seatrial.live.verifying import View, uids_of
+    from seatrial.live.verifying import VerifyView, uids_of
 
     found = tuple(replace(one, resources=tuple(placed(one.resources, client.served()))) for one in releases)
     refs = [resource.ref for one in found for resource in (*one.resources, *one.crds)]
-    return View(found, graph_of(found), seen, uids_of(_bodies(before), refs) if before else None)
+    return VerifyView(found, graph_of(found), seen, uids_of(_bodies(before), refs) if before else None)
 
 
 def _bodies(path: str) -> list[Body]:

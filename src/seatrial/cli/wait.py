@@ -15,7 +15,7 @@ from seatrial.model.errors import CannotContinue
 
 if TYPE_CHECKING:
     from seatrial.live.client import Client
-    from seatrial.live.stuck import Link
+    from seatrial.live.stuck import ChainLink
     from seatrial.live.waiting import Progress, Report
     from seatrial.live.wanted import Target
 
@@ -102,7 +102,7 @@ def _in_files(client: Client, files: Sequence[str]) -> list[Target]:
     return manifest_targets((resource.ref, resource.body) for resource in placed(found, client.served()))
 
 
-def _result(progress: Sequence[Progress], roots: Sequence[Sequence[Link]], timeout: str, *, quiet: bool) -> str:
+def _result(progress: Sequence[Progress], roots: Sequence[Sequence[ChainLink]], timeout: str, *, quiet: bool) -> str:
     from seatrial.report.page import harmless
 
     lines = []

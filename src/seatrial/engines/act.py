@@ -13,8 +13,8 @@ from seatrial.sandbox.client import Binary
 
 if TYPE_CHECKING:  # Loading a folder loads its engine, and a check needs one or two of them.
     from seatrial.engines.argocd.app import Settings
-    from seatrial.engines.argocd.fleet import Fleet as Applications
-    from seatrial.engines.flux.objects import Fleet as FluxObjects
+    from seatrial.engines.argocd.fleet import Applications
+    from seatrial.engines.flux.objects import FluxObjects
 
 
 class HelmAct(Struct, frozen=True):

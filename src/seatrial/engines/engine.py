@@ -83,7 +83,7 @@ class Scene(Struct, frozen=True):
     """Whether anything in the cluster acts on a kind of a group."""
 
 
-class Seen(Struct, frozen=True):
+class SeenByCluster(Struct, frozen=True):
     """What the cluster saw of an act of a real client."""
 
     refused: tuple[Event, ...] = ()
@@ -117,7 +117,7 @@ class Engine(Struct, Generic[A], frozen=True):
     """What it does in a step, as a script."""
     run: Callable[[A, Api], Ended] | None = None
     """Runs the real client over HTTP, for acts that are no script."""
-    read_error: Callable[[str, Seen], Failure] | None = None
+    read_error: Callable[[str, SeenByCluster], Failure] | None = None
     """Why the real client failed, by its error. A script knows that by itself."""
     configure: Callable[[Setting, Trial], Setting] | None = None
     """Settles the version and how the engine is set up; by `versions` alone where there is none."""

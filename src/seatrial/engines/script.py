@@ -47,7 +47,7 @@ class Command(Struct, frozen=True):
         return Ref(self.kind, self.namespace, name, group_of(self.api_version))
 
 
-class Target(Struct, frozen=True):
+class DescribedObject(Struct, frozen=True):
     """An object that a source describes: what it is named, and what it should be."""
 
     ref: Ref
@@ -153,13 +153,13 @@ def about(
     return Command(*of)
 
 
-class Client(Protocol):
+class LineSender(Protocol):
     """Sends lines to a cluster: the embedded one, or a live one."""
 
     def do(self, line: Line) -> Answer: ...
 
 
-def play(script: Script, client: Client) -> Ended:
+def play(script: Script, client: LineSender) -> Ended:
     """Send a script's lines to a cluster until it ends."""
     answer: Answer | None = None
     try:

@@ -9,7 +9,7 @@ from operator import or_
 from msgspec.structs import replace
 
 from seatrial.evidence.causes import COMPARES
-from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.evidence.failures import StepFailure, failures
 from seatrial.helm.records import NAME as RECORD
 from seatrial.model.finding import Finding
@@ -45,7 +45,9 @@ def _stopped(rehearsal: Rehearsal, case: Case) -> Iterator[StepFailure]:
             yield failure
 
 
-def only_new(found: Iterable[Finding], known: Sequence[Finding], seen: Sequence[Seen]) -> Iterator[Finding]:
+def only_new(
+    found: Iterable[Finding], known: Sequence[Finding], seen: Sequence[ComparedRehearsal]
+) -> Iterator[Finding]:
     """Findings that show only after repairs, and that are no consequence of one.
 
     Whatever is about a repaired object, or rests on an event that only a repair made, is left out.
@@ -70,7 +72,7 @@ def _is_same(finding: Finding, other: Finding) -> bool:
     return finding.objects[0] in other.objects or other.objects[0] in finding.objects
 
 
-def _shown_in(finding: Finding, seen: Sequence[Seen]) -> Rehearsal | None:
+def _shown_in(finding: Finding, seen: Sequence[ComparedRehearsal]) -> Rehearsal | None:
     """The rehearsal that the evidence of a finding is from."""
     wanted = finding.case, finding.engines[0], finding.schedules[0]
     same = (one.rehearsal for one in seen if (one.case.name, one.rehearsal.engine, one.rehearsal.schedule) == wanted)

@@ -15,7 +15,7 @@ from seatrial.model.resource import Ref
 LINKS_MAX = 8
 
 
-class Link(Struct, frozen=True):
+class ProducerLink(Struct, frozen=True):
     """A missing object, and the object it would be produced from."""
 
     missing: Ref
@@ -24,19 +24,19 @@ class Link(Struct, frozen=True):
     """Whether the producer exists."""
 
 
-def chain(moment: Moment, ref: Ref) -> list[Link]:
+def chain(moment: Moment, ref: Ref) -> list[ProducerLink]:
     """From a missing object to the first one that has no producer, or whose producer is missing or blocked."""
-    found: list[Link] = []
+    found: list[ProducerLink] = []
     missing: Ref | None = ref
     while missing is not None and len(found) < LINKS_MAX and missing not in [link.missing for link in found]:
         producer = next((r for r in moment.case.all_resources() if missing in products(moment.case, r)), None)
         there = producer is not None and moment.live(producer.ref) is not None
-        found.append(Link(missing, producer.ref if producer else None, there))
+        found.append(ProducerLink(missing, producer.ref if producer else None, there))
         missing = next(_lacks(moment, producer), None) if producer and there else None
     return found
 
 
-def in_words(links: list[Link]) -> str:
+def in_words(links: list[ProducerLink]) -> str:
     """`ImageStreamTag/default/app:1, produced from BuildConfig/default/app, which lacks Secret/default/git, ...`"""
     said = [_phrase(link) for link in links]
     end = links[-1]
@@ -47,7 +47,7 @@ def in_words(links: list[Link]) -> str:
     return ", which lacks ".join(said) + f", {last}"
 
 
-def _phrase(link: Link) -> str:
+def _phrase(link: ProducerLink) -> str:
     return f"{link.missing}, produced from {link.producer}" if link.producer else str(link.missing)
 
 

@@ -26,7 +26,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 FIELDS_MAX = 20
 
 
-class Change(Struct, frozen=True):
+class RepeatedWrite(Struct, frozen=True):
     """What the engine did to an object when the same input was applied again."""
 
     moment: Moment
@@ -44,7 +44,7 @@ class Change(Struct, frozen=True):
         return tuple(changed(_content(self.before), _content(self.after)))[:FIELDS_MAX]
 
 
-def changes(rehearsal: Rehearsal, case: Case) -> Iterator[Change]:
+def changes(rehearsal: Rehearsal, case: Case) -> Iterator[RepeatedWrite]:
     """What the engine changes although the input is the same as in the step before."""
     for moment in moments(rehearsal, case):
         if not is_repeat(moment):
@@ -69,14 +69,14 @@ def is_repeat(moment: Moment) -> bool:
     return same_input(moment.case.releases[index - 1], moment.release)
 
 
-def _changes(moment: Moment) -> Iterator[Change]:
+def _changes(moment: Moment) -> Iterator[RepeatedWrite]:
     for ref, events in _written(moment).items():
         before, after = events[0].before, events[-1].after if events[-1].effect not in GOING else None
         if _content(before) != _content(after):
-            yield Change(moment, ref, (events[0], *events[1:][-1:]), before, after)
+            yield RepeatedWrite(moment, ref, (events[0], *events[1:][-1:]), before, after)
 
 
-def _is_checksum(change: Change) -> bool:
+def _is_checksum(change: RepeatedWrite) -> bool:
     """Whether only checksums in annotations changed: what they are made of is reported itself."""
     return bool(change.fields) and all(CHECKSUM.search(str(path[-1])) for path in change.fields)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from seatrial.evidence.alike import DEPLOYS
-from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.evidence.moment import moments
-from seatrial.model.acceptance import ANNOTATION, Written
+from seatrial.model.acceptance import ANNOTATION, WrittenObject
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Resolve, annotations_of
 
 
-def written(seen: Iterable[Seen], resolve: Resolve) -> Iterator[Written]:
+def written(seen: Iterable[ComparedRehearsal], resolve: Resolve) -> Iterator[WrittenObject]:
     """Each object once. A rollback deploys an old revision on purpose."""
     newest: dict[tuple[str, str, str, str], Release] = {}
     for one in seen:
@@ -25,9 +25,9 @@ def written(seen: Iterable[Seen], resolve: Resolve) -> Iterator[Written]:
     yield from dict.fromkeys(_written(resource, resolve) for resource in resources)
 
 
-def _written(resource: Resource, resolve: Resolve) -> Written:
+def _written(resource: Resource, resolve: Resolve) -> WrittenObject:
     text = annotations_of(resource.body).get(ANNOTATION)
     if not isinstance(text, str):
-        return Written(resource.ref, resource.file)
+        return WrittenObject(resource.ref, resource.file)
     place = resolve(resource.place("metadata", "annotations", ANNOTATION))
-    return Written(resource.ref, resource.file, text, place)
+    return WrittenObject(resource.ref, resource.file, text, place)

@@ -12,7 +12,7 @@ STEP_OF = {"delete": "uninstall"}
 SYNC_HOOKS = {"presync": "pre-sync", "postsync": "post-sync", "syncfail": "sync-fail"}
 
 
-class Context(Struct, frozen=True):
+class ErrorContext(Struct, frozen=True):
     engine: str = ""
     step: str = ""
     hook: str = ""
@@ -78,12 +78,12 @@ SIGNS = (
 )
 
 
-def context(lower: str, engine: str = "", step: str = "") -> Context:
+def context(lower: str, engine: str = "", step: str = "") -> ErrorContext:
     """The context of a text in lower case. What the user states comes first."""
     hook = _hook(lower)
     found = [(engines, steps) for sign, engines, steps in SIGNS if sign in lower]
     of_hook = hook.partition("-")[2]
-    return Context(
+    return ErrorContext(
         engine=engine or next((engines for engines, _ in found if engines), ""),
         step=step or STEP_OF.get(of_hook, of_hook).replace("sync", "") or next((s for _, s in found if s), ""),
         hook=hook,

@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from seatrial.engines import engine as registry
 from seatrial.explain import pasted
-from seatrial.explain.context import Context, context
+from seatrial.explain.context import ErrorContext, context
 from seatrial.explain.names import names
 from seatrial.explain.pattern import FIELD, Lowered, Match, find, lowered, pattern
-from seatrial.explain.table import Cause, ErrorText, causes_of, table
+from seatrial.explain.table import ErrorCause, ErrorText, causes_of, table
 from seatrial.rules import Explained, all_explained, page
 
 HELM = "helm"
@@ -51,7 +51,7 @@ class Diagnosis(Struct, frozen=True, tag="error", tag_field="topic"):
     phase: str
     phase_about: str
     object: str
-    context: Context
+    context: ErrorContext
     causes: tuple[LikelyCause, ...]
     decide: str
     answers: tuple[str, ...]
@@ -62,7 +62,7 @@ class Diagnosis(Struct, frozen=True, tag="error", tag_field="topic"):
     """Whether only the end of the text was read."""
 
 
-class Found(Struct, frozen=True):
+class FoundError(Struct, frozen=True):
     error: ErrorText
     match: Match
     literal: int
@@ -95,17 +95,17 @@ def _words(text: str) -> list[str]:
     return [word for word in re.split(r"[^a-z0-9]+", FIELD.sub("", text.lower())) if len(word) > 2]
 
 
-def _found(text: Lowered) -> Iterator[Found]:
+def _found(text: Lowered) -> Iterator[FoundError]:
     for error in table().errors:
         forms = sorted((pattern(one) for one in error.texts), key=lambda one: -one.literal)
         for form in forms:
             match = find(form, text)
             if match is not None:
-                yield Found(error, match, form.literal)
+                yield FoundError(error, match, form.literal)
                 break
 
 
-def _diagnosis(found: list[Found], text: Lowered, context: Context, *, cut: bool) -> Diagnosis:
+def _diagnosis(found: list[FoundError], text: Lowered, context: ErrorContext, *, cut: bool) -> Diagnosis:
     first = found[0]
     error, named = first.error, names(first.match, text.text)
     return Diagnosis(
@@ -124,22 +124,22 @@ def _diagnosis(found: list[Found], text: Lowered, context: Context, *, cut: bool
     )
 
 
-def ranked(error: ErrorText, context: Context, named: dict[str, str]) -> list[Cause]:
+def ranked(error: ErrorText, context: ErrorContext, named: dict[str, str]) -> list[ErrorCause]:
     """The causes that the text does not contradict: first those whose conditions it fulfils, then as in the table."""
-    judged: list[tuple[int, int, Cause]] = []
+    judged: list[tuple[int, int, ErrorCause]] = []
     for cause in causes_of(error):
         answers = list(_answers(cause, context, named))
         points = [points for points, holds in answers if holds]
         unclear = [points for points, holds in answers if holds is None]
         if len(points) + len(unclear) == len(answers):
             judged.append((0 if unclear else -sum(points), len(unclear), cause))
-    once: dict[str, Cause] = {}
+    once: dict[str, ErrorCause] = {}
     for _, _, cause in sorted(judged, key=lambda one: one[:2]):
         once.setdefault(cause.rule or cause.text, cause)
     return list(once.values()) or list(causes_of(error))
 
 
-def _answers(cause: Cause, context: Context, named: dict[str, str]) -> Iterator[tuple[int, bool | None]]:
+def _answers(cause: ErrorCause, context: ErrorContext, named: dict[str, str]) -> Iterator[tuple[int, bool | None]]:
     """Each condition of a cause: its weight, and whether the text fulfils it; None where it does not say."""
     for value, wanted in (
         (context.engine, _engines(cause)),
@@ -152,7 +152,7 @@ def _answers(cause: Cause, context: Context, named: dict[str, str]) -> Iterator[
         yield NAME_POINTS, bool(re.search(expression, named[key])) if key in named else None
 
 
-def _engines(cause: Cause) -> tuple[str, ...]:
+def _engines(cause: ErrorCause) -> tuple[str, ...]:
     if cause.engine or not cause.rule:
         return cause.engine
     exported = _rules()[cause.rule]
@@ -160,7 +160,7 @@ def _engines(cause: Cause) -> tuple[str, ...]:
     return (folder,) if folder in registry.names() else ()
 
 
-def _likely(cause: Cause) -> LikelyCause:
+def _likely(cause: ErrorCause) -> LikelyCause:
     if not cause.rule:
         return LikelyCause(cause.text)
     rule = _rules()[cause.rule]
@@ -185,7 +185,7 @@ def _filled(template: str, named: dict[str, str]) -> str:
     return FIELD.sub(lambda field: safe.get(field[1], field[1].upper()), template)
 
 
-def _check(error: ErrorText, context: Context, named: dict[str, str]) -> str:
+def _check(error: ErrorText, context: ErrorContext, named: dict[str, str]) -> str:
     engine = registry.load(context.engine if context.engine in registry.names() else HELM)
     words = ["seatrial check", engine.example]
     first = ranked(error, context, named)[0].rule
@@ -196,9 +196,9 @@ def _check(error: ErrorText, context: Context, named: dict[str, str]) -> str:
     return " ".join(words)
 
 
-def _apart(found: list[Found]) -> list[Found]:
+def _apart(found: list[FoundError]) -> list[FoundError]:
     """Without errors that are part of an earlier one."""
-    kept: list[Found] = []
+    kept: list[FoundError] = []
     for one in found:
         if all(one.match.end <= other.match.start or other.match.end <= one.match.start for other in kept):
             kept.append(one)

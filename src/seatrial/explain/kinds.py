@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from seatrial.explain.readiness import State, merged, states_of
+from seatrial.explain.readiness import ExplainedState, merged, states_of
 from seatrial.graph import needs_of, products_of
 from seatrial.graph.drawing import path
 from seatrial.helm import kindorder
@@ -72,7 +72,7 @@ class KindTopic(Struct, frozen=True, tag="kind", tag_field="topic"):
     needs: tuple[KindNeed, ...]
     webhooks: tuple[str, ...]
     produces: tuple[str, ...]
-    states: tuple[State, ...]
+    states: tuple[ExplainedState, ...]
     order: dict[str, str]
     immutable: tuple[str, ...]
     finalizers: tuple[str, ...]

@@ -22,7 +22,7 @@ FIELD = re.compile(r"\{(\w+)\}")
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
-class Pattern(Struct, frozen=True):
+class ErrorPattern(Struct, frozen=True):
     """One form of an error text."""
 
     text: str
@@ -53,12 +53,12 @@ def lowered(text: str) -> Lowered:
 
 
 @cache
-def pattern(text: str) -> Pattern:
+def pattern(text: str) -> ErrorPattern:
     parts = tuple(_compiled(part) for part in text.split(GAP))
-    return Pattern(text, parts, len(FIELD.sub("", text.replace(GAP, ""))))
+    return ErrorPattern(text, parts, len(FIELD.sub("", text.replace(GAP, ""))))
 
 
-def find(wanted: Pattern, text: Lowered) -> Match | None:
+def find(wanted: ErrorPattern, text: Lowered) -> Match | None:
     """The first place where all parts follow one another. A gap ends where the first part begins again."""
     first, *rest = wanted.parts
     starts = first.finditer(text.lower)

@@ -18,15 +18,17 @@ PARTS: tuple[str, ...] = ("metadata", "spec", "status")
 BY_STATUS = {"Current": CONTINUES, "Failed": FAILS}
 
 
-class State(Struct, frozen=True):
+class ExplainedState(Struct, frozen=True):
     """A state, and what each engine makes of it."""
 
     when: str
     verdicts: dict[str, str]
 
 
-def states_of(body: Body, states: Iterable[Body]) -> tuple[State, ...]:
-    return tuple(State(state["when"], dict(_verdicts(merged(body, state), state.get("related")))) for state in states)
+def states_of(body: Body, states: Iterable[Body]) -> tuple[ExplainedState, ...]:
+    return tuple(
+        ExplainedState(state["when"], dict(_verdicts(merged(body, state), state.get("related")))) for state in states
+    )
 
 
 def merged(body: Body, state: Body) -> Body:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.explain.diagnosis import Diagnosis, diagnose
-from seatrial.live.causes import Stuck
+from seatrial.live.causes import WaitCause
 from seatrial.report.page import Line, Page, Piece, line, printed, quoted, sentences
 
 CAUSES_MAX = 2
@@ -17,12 +17,12 @@ MARGIN = "  "
 class StuckTopic(Struct, frozen=True, tag="stuck", tag_field="topic"):
     """A target of a live cluster, and why it does not go on."""
 
-    stuck: Stuck
+    stuck: WaitCause
     diagnosis: Diagnosis | None = None
     """What the words nearest to the root mean, if they are known."""
 
 
-def topic(stuck: Stuck) -> StuckTopic:
+def topic(stuck: WaitCause) -> StuckTopic:
     found = (diagnose(link.says) for link in reversed(stuck.links))
     return StuckTopic(stuck, next((one for one in found if one is not None), None))
 
@@ -61,7 +61,7 @@ def _meaning(diagnosis: Diagnosis | None, page: Page) -> Iterator[Line]:
         yield line(f"seatrial explain {rule} shows an example and the fix.")
 
 
-def _also(stuck: Stuck, page: Page) -> Iterator[Line]:
+def _also(stuck: WaitCause, page: Page) -> Iterator[Line]:
     if stuck.also:
         yield ()
         yield line(Piece("Also not usable, for another reason:", "strong"))

@@ -13,7 +13,7 @@ from msgspec import Struct
 FOLDER = "seatrial.explain.errors"
 
 
-class Cause(Struct, frozen=True, forbid_unknown_fields=True):
+class ErrorCause(Struct, frozen=True, forbid_unknown_fields=True):
     """A cause of an error. Each condition that the text fulfils moves it up; one that it contradicts removes it."""
 
     rule: str = ""
@@ -34,7 +34,7 @@ class ErrorText(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     phase: str
     texts: tuple[str, ...]
-    causes: tuple[Cause | str, ...]
+    causes: tuple[ErrorCause | str, ...]
     decide: str
     """The command that decides between the causes."""
     answers: tuple[str, ...]
@@ -61,8 +61,8 @@ def table() -> Table:
     return Table(phases, tuple(errors))
 
 
-def causes_of(error: ErrorText) -> tuple[Cause, ...]:
-    return tuple(Cause(rule=cause) if isinstance(cause, str) else cause for cause in error.causes)
+def causes_of(error: ErrorText) -> tuple[ErrorCause, ...]:
+    return tuple(ErrorCause(rule=cause) if isinstance(cause, str) else cause for cause in error.causes)
 
 
 def _files() -> list[Any]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.cluster.touched import CONTROLLERS, Mover, Touches
-from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.model.finding import Finding, hazard
 from seatrial.model.mix import Base, Mix, mixed
 from seatrial.model.result import Explored
@@ -28,7 +28,7 @@ SEED = 0
 RANDOM_MAX = 10_000
 """Draws of seeded schedules: most of them repeat for a release of few objects."""
 
-Judge = Callable[[list[Seen]], list[Finding]]
+Judge = Callable[[list[ComparedRehearsal]], list[Finding]]
 """What rehearsals show, without what is known."""
 
 
@@ -36,7 +36,7 @@ class Exploration(Struct, frozen=True):
     """What was tried for one plan, and what it shows."""
 
     explored: Explored
-    seen: tuple[Seen, ...]
+    seen: tuple[ComparedRehearsal, ...]
     """The rehearsals that show something new, each under the schedule of its findings."""
     findings: tuple[Finding, ...]
 
@@ -45,11 +45,11 @@ def explore(plan: Plan, heard: Heard, tries: int, judge: Judge, progress: Callab
     """Rehearse `plan` under up to `tries` schedules between the bounds."""
     pairs, objects = _open(plan, heard)
     tried: list[Mix] = []
-    found: dict[object, tuple[Seen, Finding]] = {}
+    found: dict[object, tuple[ComparedRehearsal, Finding]] = {}
 
-    def shown(mix: Mix) -> tuple[Seen, list[Finding]]:
+    def shown(mix: Mix) -> tuple[ComparedRehearsal, list[Finding]]:
         rehearsal = replace(rehearse(plan, "mixed", mix=mix, heard=heard), mix=str(mix))
-        seen = Seen(rehearsal, plan.case)
+        seen = ComparedRehearsal(rehearsal, plan.case)
         return seen, judge([seen])
 
     for mix in islice(_mixes(pairs, objects), tries):
@@ -109,8 +109,8 @@ def _in_order(pairs: list[tuple[Mover, Mover]], objects: list[str]) -> Iterator[
 
 
 def _shrunk(
-    mix: Mix, seen: Seen, finding: Finding, shown: Callable[[Mix], tuple[Seen, list[Finding]]]
-) -> tuple[Seen, Finding]:
+    mix: Mix, seen: ComparedRehearsal, finding: Finding, shown: Callable[[Mix], tuple[ComparedRehearsal, list[Finding]]]
+) -> tuple[ComparedRehearsal, Finding]:
     """The finding with as few objects as possible that are not as fast, or slow, as the others."""
     for name in mix.swaps if len(mix.swaps) > 1 else ():
         smaller = mix.without(name)

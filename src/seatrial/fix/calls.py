@@ -24,7 +24,7 @@ class Argument(Struct, frozen=True):
     value: Span
 
 
-class Call(Struct, frozen=True):
+class ResourceCall(Struct, frozen=True):
     """The creation of a resource in a program."""
 
     text: Text
@@ -41,17 +41,17 @@ def is_program(file: str) -> bool:
     return file.endswith((*PYTHON, *TYPESCRIPT))
 
 
-def call_at(text: Text, line: int) -> Call | None:
+def call_at(text: Text, line: int) -> ResourceCall | None:
     """The call that creates a resource on a line; None if it is not clear which."""
     return _python(text, line) if text.path.endswith(PYTHON) else _script(text, line)
 
 
-def inner_call(text: Text, value: Span) -> Call | None:
+def inner_call(text: Text, value: Span) -> ResourceCall | None:
     """A call in Python that is a value."""
     return _python(text, text.line(value.start), value)
 
 
-def object_at(text: Text, value: Span) -> Call | None:
+def object_at(text: Text, value: Span) -> ResourceCall | None:
     """An object of TypeScript that is a value, as a call without a callee."""
     if not text.within(value).startswith("{"):
         return None
@@ -59,7 +59,7 @@ def object_at(text: Text, value: Span) -> Call | None:
     if found is None or found[1] != value.end:
         return None
     properties = tuple(_property(text, span) for span in found[0])
-    return Call(text, Span(value.start, value.start), properties, value.start + 1)
+    return ResourceCall(text, Span(value.start, value.start), properties, value.start + 1)
 
 
 def items_of(text: Text, value: Span) -> list[str] | None:
@@ -113,14 +113,14 @@ def _after_quoted(content: str, at: int) -> int:
     return at + 1
 
 
-def _script(text: Text, line: int) -> Call | None:
+def _script(text: Text, line: int) -> ResourceCall | None:
     start, end = text.start_of(line), text.start_of(line + 1)
     calls = [one for one in _NEW.finditer(text.content, start) if one.start() < end]
     found = parts(text.content, calls[0].end() - 1) if calls else None
     if found is None or len([one for one in calls if one.start() > found[1]]) > 0:
         return None
     arguments = tuple(Argument("", span, span) for span in found[0])
-    return Call(text, Span(*calls[0].span("callee")), arguments, calls[0].end())
+    return ResourceCall(text, Span(*calls[0].span("callee")), arguments, calls[0].end())
 
 
 def _property(text: Text, span: Span) -> Argument:
@@ -132,7 +132,7 @@ def _property(text: Text, span: Span) -> Argument:
     return Argument(found["key"], span, Span(start, span.end))
 
 
-def _python(text: Text, line: int, whole: Span | None = None) -> Call | None:
+def _python(text: Text, line: int, whole: Span | None = None) -> ResourceCall | None:
     try:
         tree = ast.parse(text.content)
     except (SyntaxError, ValueError, RecursionError):
@@ -148,7 +148,7 @@ def _python(text: Text, line: int, whole: Span | None = None) -> Call | None:
                 for one in call.keywords
                 for span in (_span(text, one.value),)
             ]
-            return Call(text, callee, (*positional, *keywords), text.content.index("(", callee.end) + 1)
+            return ResourceCall(text, callee, (*positional, *keywords), text.content.index("(", callee.end) + 1)
     return None
 
 

@@ -19,20 +19,20 @@ BACK = "rollback"
 """A plan leads forward; what a rollback then does is a warning."""
 
 
-class Checked(Struct, frozen=True):
+class ResultWithCases(Struct, frozen=True):
     """A result, and the cases that show it."""
 
     result: Result
     cases: Sequence[Case]
 
 
-def ahead(checked: Checked) -> Checked:
+def ahead(checked: ResultWithCases) -> ResultWithCases:
     """Without what a rollback does."""
     found = tuple(finding for finding in checked.result.findings if finding.action != BACK)
     return replace(checked, result=replace(checked.result, findings=found))
 
 
-def rejection(before: Result, after: Checked | None, finding: Finding) -> str:
+def rejection(before: Result, after: ResultWithCases | None, finding: Finding) -> str:
     """Why a change is no fix; empty if it is one."""
     if after is None:
         return "the input can then no longer be checked"
@@ -66,7 +66,7 @@ def coming(before: Result, after: Result, fixed: Finding) -> Iterator[Finding]:
             yield new
 
 
-class _Step(Struct, frozen=True):
+class _ComparedStep(Struct, frozen=True):
     """A step of the ordinary rehearsal of a case."""
 
     case: str
@@ -76,12 +76,12 @@ class _Step(Struct, frozen=True):
     source: str
 
 
-def _steps(result: Result) -> Iterator[tuple[_Step, Outcome]]:
+def _steps(result: Result) -> Iterator[tuple[_ComparedStep, Outcome]]:
     for played in result.played:
         rehearsal = played.rehearsal
         for number, step in enumerate(rehearsal.steps if rehearsal.schedule == ORDINARY else ()):
-            yield _Step(played.case, rehearsal.engine, number, step.action, step.source), step.outcome
+            yield _ComparedStep(played.case, rehearsal.engine, number, step.action, step.source), step.outcome
 
 
-def _is_about(finding: Finding, step: _Step) -> bool:
+def _is_about(finding: Finding, step: _ComparedStep) -> bool:
     return (finding.case, finding.step) == (step.case, step.number) and step.engine in finding.engines

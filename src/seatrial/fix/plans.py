@@ -37,7 +37,7 @@ MEANWHILE = {
 }
 
 
-class Plan(Struct, frozen=True):
+class MigrationPlan(Struct, frozen=True):
     """Commands in order, how they are rehearsed, and what is down while they run."""
 
     title: str
@@ -46,7 +46,7 @@ class Plan(Struct, frozen=True):
     meanwhile: str
 
 
-def plan_for(finding: Finding) -> Plan | None:
+def plan_for(finding: Finding) -> MigrationPlan | None:
     """The plan for a finding of a Helm upgrade, if its rule has one."""
     if not finding.objects or finding.action != "upgrade" or finding.certainty == "may":
         return None
@@ -66,8 +66,8 @@ def plan_for(finding: Finding) -> Plan | None:
     return None
 
 
-def _adopted(ref: Ref) -> Plan:
-    return Plan(
+def _adopted(ref: Ref) -> MigrationPlan:
+    return MigrationPlan(
         f"adopt {ref} in this upgrade",
         ("helm upgrade --take-ownership, with the flags that you use", "From then on helm upgrade as before."),
         Detour(flags=("--take-ownership",)),
@@ -75,13 +75,13 @@ def _adopted(ref: Ref) -> Plan:
     )
 
 
-def _applied_first(finding: Finding) -> Plan | None:
+def _applied_first(finding: Finding) -> MigrationPlan | None:
     """Helm installs crds/ once; kubectl takes their fields over."""
     files = list(dict.fromkeys(place.file for place in finding.places if CRDS in place.file))
     if not files:
         return None
     flags = ("--server-side", "--force-conflicts")
-    return Plan(
+    return MigrationPlan(
         "apply the CRDs before this upgrade",
         (*(f"kubectl apply {' '.join(flags)} -f {file}" for file in files), UPGRADE),
         Detour(before=tuple(Step("apply", file, flags=flags) for file in files)),
@@ -89,7 +89,7 @@ def _applied_first(finding: Finding) -> Plan | None:
     )
 
 
-def _kept(finding: Finding) -> Plan | None:
+def _kept(finding: Finding) -> MigrationPlan | None:
     """Helm reads the annotation from the live object, so it can be set without a release before."""
     refs = [ref for ref in finding.objects if ref.kind in KEPT]
     if not refs:
@@ -97,7 +97,7 @@ def _kept(finding: Finding) -> Plan | None:
     claims = [ref for ref in refs if ref.kind == CLAIM]
     more = f" and {len(refs) - 1} more" if len(refs) > 1 else ""
     file = f"{refs[0].name}-keep.yaml"
-    return Plan(
+    return MigrationPlan(
         f"keep {refs[0]}{more} through this upgrade",
         (
             *(f"kubectl annotate {in_kubectl(ref)} {KEEP}=keep" for ref in refs),
@@ -119,9 +119,9 @@ def _annotated(ref: Ref) -> str:
     return f"{head}  annotations:\n    {KEEP}: keep\n"
 
 
-def _deleted(ref: Ref, flags: tuple[str, ...], meanwhile: str) -> Plan:
+def _deleted(ref: Ref, flags: tuple[str, ...], meanwhile: str) -> MigrationPlan:
     words = " ".join(("kubectl delete", in_kubectl(ref), *flags))
-    return Plan(
+    return MigrationPlan(
         f"delete {ref} once, before this upgrade",
         (words, UPGRADE),
         Detour(before=(Step("delete", str(ref), flags=flags),)),

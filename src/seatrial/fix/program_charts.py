@@ -10,7 +10,7 @@ from textwrap import dedent
 
 from msgspec import Struct
 
-from seatrial.fix.calls import Argument, Call, call_at, inner_call, object_at
+from seatrial.fix.calls import Argument, ResourceCall, call_at, inner_call, object_at
 from seatrial.fix.proposal import ByHand, Edits, TextEdit
 from seatrial.model.resource import Place
 from seatrial.phrases.programs import PYTHON
@@ -29,7 +29,7 @@ _IMPORT = re.compile(
 )
 
 
-class Deployed(Struct, frozen=True):
+class ChartInProgram(Struct, frozen=True):
     """What a chart is deployed with."""
 
     version: str
@@ -40,15 +40,15 @@ class Deployed(Struct, frozen=True):
         return f"helm.{self.version}.{self.name}"
 
 
-CHART = Deployed("v4", "Chart")
-RELEASE = Deployed("v3", "Release")
+CHART = ChartInProgram("v4", "Chart")
+RELEASE = ChartInProgram("v3", "Release")
 
 
 class _No(Exception):
     """Why the text is not changed."""
 
 
-def deployed_with(place: Place, other: Deployed) -> Edits | ByHand:
+def deployed_with(place: Place, other: ChartInProgram) -> Edits | ByHand:
     """Let the chart that the program creates at a place be deployed with another resource."""
     text = text_of(place.file)
     call = call_at(text, place.line) if text else None
@@ -61,7 +61,7 @@ def deployed_with(place: Place, other: Deployed) -> Edits | ByHand:
     return tuple(TextEdit(text, one) for one in edits)
 
 
-def _class(call: Call, other: Deployed) -> list[Edit]:
+def _class(call: ResourceCall, other: ChartInProgram) -> list[Edit]:
     """The class, by its module or by its import."""
     text, words = call.text, call.text.within(call.callee)
     if found := _CLASS.fullmatch(words):
@@ -87,11 +87,11 @@ def _names(found: re.Match[str]) -> list[str]:
     return [name.strip() for name in (found["names"] or found["imported"]).split(",") if name.strip()]
 
 
-def _after(call: Call) -> str:
+def _after(call: ResourceCall) -> str:
     return call.text.content[call.arguments[-1].whole.end :]
 
 
-def _properties(call: Call, other: Deployed) -> list[Edit]:
+def _properties(call: ResourceCall, other: ChartInProgram) -> list[Edit]:
     python = call.text.path.endswith(PYTHON)
     given = next((one for one in call.arguments[1:] if one.name in ("", "config")), None)
     if python:
@@ -108,7 +108,9 @@ def _properties(call: Call, other: Deployed) -> list[Edit]:
     return [*_named(call, options, options.arguments, other), *_changed(call.text, options.arguments)]
 
 
-def _named(call: Call, options: Call, own: tuple[Argument, ...] | list[Argument], other: Deployed) -> list[Edit]:
+def _named(
+    call: ResourceCall, options: ResourceCall, own: tuple[Argument, ...] | list[Argument], other: ChartInProgram
+) -> list[Edit]:
     """The name of a Release: without one Pulumi generates it, and so the names of its objects."""
     if other != RELEASE or not own or any(one.name == "name" for one in own):
         return []
@@ -119,7 +121,7 @@ def _named(call: Call, options: Call, own: tuple[Argument, ...] | list[Argument]
     return [Edit(Span(at, at), f"{words},{before}" if "\n" in before else f"{words}, ")]
 
 
-def _resource_name(call: Call) -> str:
+def _resource_name(call: ResourceCall) -> str:
     return call.text.within(call.arguments[0].value)
 
 
@@ -149,7 +151,7 @@ def _repository(text: Text, one: Argument) -> list[Edit]:
     return [Edit(one.value, f'{{"repo": {text.within(repo.value)}}}')]
 
 
-def _unwrapped(call: Call, options: Call, given: Argument, other: Deployed) -> Edit:
+def _unwrapped(call: ResourceCall, options: ResourceCall, given: Argument, other: ChartInProgram) -> Edit:
     """The arguments of ChartOpts as arguments of the resource, with its indentation."""
     text = call.text
     if not options.arguments:

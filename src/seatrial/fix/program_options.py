@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from seatrial.fix.calls import Call, call_at, inner_call, items_of, object_at
+from seatrial.fix.calls import ResourceCall, call_at, inner_call, items_of, object_at
 from seatrial.fix.proposal import ByHand, Edits, TextEdit
 from seatrial.model.program import Registration
 from seatrial.model.resource import Place
@@ -74,13 +74,13 @@ def _joined(name: str, others: list[str], *, ready: bool, python: bool) -> str:
     return f"{name}.ready.apply((ready) => [...ready, {listed}])"
 
 
-def _call(place: Place) -> Call | ByHand:
+def _call(place: Place) -> ResourceCall | ByHand:
     text = text_of(place.file)
     call = call_at(text, place.line) if text else None
     return call or ByHand(f"{place} does not create one resource")
 
 
-def _options(call: Call) -> Call | ByHand | None:
+def _options(call: ResourceCall) -> ResourceCall | ByHand | None:
     """The options of a resource as they are written; None if it has none."""
     where = f"{call.text.path}:{call.text.line(call.callee.start)}"
     if call.text.path.endswith(PYTHON):
@@ -96,7 +96,7 @@ def _options(call: Call) -> Call | ByHand | None:
     return found if found and is_literal else ByHand(f"{where} takes its options from elsewhere")
 
 
-def _with_option(call: Call, options: Call | None, key: str, value: str) -> Edits | ByHand:
+def _with_option(call: ResourceCall, options: ResourceCall | None, key: str, value: str) -> Edits | ByHand:
     text, python = call.text, call.text.path.endswith(PYTHON)
     between = "=" if python else ": "
     if options is not None:
@@ -110,7 +110,7 @@ def _with_option(call: Call, options: Call | None, key: str, value: str) -> Edit
     return _inserted(text, end, f", {{ {key}: {value} }}")
 
 
-def _first(text: Text, options: Call, words: str, *, spaced: bool) -> Edits:
+def _first(text: Text, options: ResourceCall, words: str, *, spaced: bool) -> Edits:
     """Before the first option, on a line of its own if that has one."""
     if not options.arguments:
         return _inserted(text, options.opens, f" {words} " if spaced else words)
@@ -119,7 +119,7 @@ def _first(text: Text, options: Call, words: str, *, spaced: bool) -> Edits:
     return _inserted(text, at, f"{words},{before}" if "\n" in before else f"{words}, ")
 
 
-def _last(text: Text, call: Call, words: str) -> Edits:
+def _last(text: Text, call: ResourceCall, words: str) -> Edits:
     """After the last argument, on a line of its own if that has one."""
     last = call.arguments[-1].whole if call.arguments else Span(call.opens, call.opens)
     if not call.arguments:

@@ -15,7 +15,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.fix.comparing import BACK, Checked, ahead, coming, has, rejection, same
+from seatrial.fix.comparing import BACK, ResultWithCases, ahead, coming, has, rejection, same
 from seatrial.fix.diff import diff_of
 from seatrial.fix.fixers import fixers
 from seatrial.fix.plans import plan_for
@@ -48,10 +48,10 @@ class Recheck(Protocol):
     Only the `whole` check goes on behind what stops a trial.
     """
 
-    def __call__(self, texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> Checked | None: ...
+    def __call__(self, texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> ResultWithCases | None: ...
 
 
-def mended(checked: Checked, fixing: Fixing, why_not: Callable[[str], str], recheck: Recheck) -> Result:
+def mended(checked: ResultWithCases, fixing: Fixing, why_not: Callable[[str], str], recheck: Recheck) -> Result:
     """A result with a fix for each finding that has one, and with the files that the fixes change."""
     result = checked.result
     trying = _Trying(checked, fixing, why_not, recheck)
@@ -79,14 +79,16 @@ class _Accepted(Struct, frozen=True):
     finding: Finding
     fix: Fix
     edits: Edits
-    before: Checked
+    before: ResultWithCases
     """Without it, and without those accepted after it."""
 
 
 class _Trying:
     """The fixes accepted so far and what they lead to."""
 
-    def __init__(self, checked: Checked, fixing: Fixing, why_not: Callable[[str], str], recheck: Recheck) -> None:
+    def __init__(
+        self, checked: ResultWithCases, fixing: Fixing, why_not: Callable[[str], str], recheck: Recheck
+    ) -> None:
         self.accepted: list[_Accepted] = []
         self.went: dict[str, Fix] = {}
         """The accepted fix that made a finding go, by its fingerprint."""
@@ -166,7 +168,7 @@ class _Trying:
         edits = tuple(edit for other in first for edit in other.edits)
         return [*first, *(self._again(other, one.before, edits) for other in self.accepted[at + 1 :])]
 
-    def _again(self, other: _Accepted, before: Checked, edits: Edits) -> _Accepted:
+    def _again(self, other: _Accepted, before: ResultWithCases, edits: Edits) -> _Accepted:
         proposals = self._proposals(other.finding, before, edits) or ()
         changed = (_edits_of(one) for one in proposals if one.title == other.fix.title)
         now = next(changed, ()) or other.edits
@@ -179,7 +181,7 @@ class _Trying:
         wanted = self._fixing.wanted
         return wanted is None or finding.fingerprint in wanted(self.result)
 
-    def _proposals(self, finding: Finding, checked: Checked, edits: Edits) -> list[Proposal] | None:
+    def _proposals(self, finding: Finding, checked: ResultWithCases, edits: Edits) -> list[Proposal] | None:
         """What the fixer of a finding proposes, after `edits`; None if no case shows it."""
         problem = _problem(finding, checked.cases, self._why_not, checked.result.played)
         if problem is None:
@@ -218,8 +220,8 @@ class _Trying:
         return self._planned(finding, rejected)
 
     def _onward(
-        self, finding: Finding, proposal: Proposal, after: Checked, links: int = 1
-    ) -> tuple[Proposal, Checked] | None:
+        self, finding: Finding, proposal: Proposal, after: ResultWithCases, links: int = 1
+    ) -> tuple[Proposal, ResultWithCases] | None:
         """A proposal, together with those for what it shows; None if that is no fix."""
         if has(after.result, finding):
             return None
@@ -239,7 +241,7 @@ class _Trying:
                 return self._onward(finding, both, then, links + 1)
         return None
 
-    def _alone(self, finding: Finding, shown: Finding, more: Proposal) -> tuple[Proposal, Checked] | None:
+    def _alone(self, finding: Finding, shown: Finding, more: Proposal) -> tuple[Proposal, ResultWithCases] | None:
         """The fix of what another fix shows of the same objects, without that other one, if it is enough."""
         if not set(finding.objects) & set(shown.objects):
             return None
@@ -265,13 +267,13 @@ class _Trying:
                 return Fix(plan.title, False, True, plan.meanwhile, steps=steps, rejected=tuple(rejected))
         return replace(finding.fix, rejected=tuple(rejected)) if rejected and finding.fix else None
 
-    def _with(self, proposal: Proposal) -> Checked | None:
+    def _with(self, proposal: Proposal) -> ResultWithCases | None:
         """The check with a proposal, and with the values that it demands, beside those that are accepted."""
         texts = _texts([*self._edits(), *_edits_of(proposal)])
         detour = _with_both(self._demanded, Detour(flags=proposal.flags, values=proposal.values))
         return self._recheck(texts, detour) if texts is not None else None
 
-    def _taken(self, finding: Finding, proposal: Proposal, after: Checked, rejected: list[str]) -> Fix:
+    def _taken(self, finding: Finding, proposal: Proposal, after: ResultWithCases, rejected: list[str]) -> Fix:
         edits = _edits_of(proposal)
         fix = Fix(
             title=proposal.title,

@@ -15,7 +15,7 @@ from seatrial.sources import TRIAL, git, kind_of
 from seatrial.sources.files import STDIN, read_bytes, reason
 
 
-class Written(Struct, frozen=True):
+class WrittenFile(Struct, frozen=True):
     """What became of one file."""
 
     patch: Patch
@@ -49,23 +49,23 @@ def guard(inputs: Sequence[str], repos: Sequence[str] = (), *, writes: bool) -> 
     return why_not
 
 
-def written(patches: Iterable[Patch]) -> Iterator[Written]:
+def written(patches: Iterable[Patch]) -> Iterator[WrittenFile]:
     """Write each file. One that is no longer as it was read, or cannot be written, is left alone."""
     for patch in patches:
         try:
             now = _now(patch)
         except CannotContinue as why:
-            yield Written(patch, str(why))
+            yield WrittenFile(patch, str(why))
             continue
         if now != patch.before.encode():
-            yield Written(patch, f"{patch.file}: left alone: the file has changed meanwhile")
+            yield WrittenFile(patch, f"{patch.file}: left alone: the file has changed meanwhile")
             continue
         try:
             _replace(Path(patch.file).resolve(), patch.after.encode())
         except OSError as error:
-            yield Written(patch, f"{patch.file}: left alone: {reason(error)}")
+            yield WrittenFile(patch, f"{patch.file}: left alone: {reason(error)}")
             continue
-        yield Written(patch)
+        yield WrittenFile(patch)
 
 
 def _now(patch: Patch) -> bytes:

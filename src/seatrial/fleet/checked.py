@@ -19,7 +19,7 @@ from seatrial.model.result import Result
 Progress = Callable[[str], None]
 
 
-class Needed(Struct, frozen=True):
+class WantedResults(Struct, frozen=True):
     """What is to be done with results."""
 
     new_from: Limit | None = None
@@ -30,7 +30,7 @@ class Needed(Struct, frozen=True):
     """Where results are looked up first, and kept."""
 
 
-class Checked(Struct, frozen=True):
+class CheckedChart(Struct, frozen=True):
     """One chart: its result, or why it could not be checked."""
 
     name: str
@@ -38,7 +38,7 @@ class Checked(Struct, frozen=True):
     error: str = ""
 
 
-def merged(found: list[Checked]) -> Result:
+def merged(found: list[CheckedChart]) -> Result:
     """One result; each chart is a case of it."""
     done = [(one.name, one.result) for one in found if one.result is not None]
     results = [result for _, result in done]
@@ -72,22 +72,22 @@ def merged(found: list[Checked]) -> Result:
     )
 
 
-def _mended(one: Checked) -> Checked:
+def _mended(one: CheckedChart) -> CheckedChart:
     return replace(one, result=one.result.mended or one.result) if one.result else one
 
 
-def checked(options: CheckOptions, needed: Needed, progress: Progress = lambda said: None) -> Checked:
+def checked(options: CheckOptions, needed: WantedResults, progress: Progress = lambda said: None) -> CheckedChart:
     """One chart, or why it could not be checked."""
     name = options.inputs[0]
     try:
         result = _with_known(options, needed, lambda options: check_one(options, needed, progress))
     except (CannotContinue, NothingToCheck) as why:
         sentence = str(why)
-        return Checked(name, error=sentence if sentence.startswith(name) else f"{name}: {sentence}")
-    return Checked(name, result if needed.whole or options.fixing else kept(result))
+        return CheckedChart(name, error=sentence if sentence.startswith(name) else f"{name}: {sentence}")
+    return CheckedChart(name, result if needed.whole or options.fixing else kept(result))
 
 
-def known(options: CheckOptions, needed: Needed) -> Checked | None:
+def known(options: CheckOptions, needed: WantedResults) -> CheckedChart | None:
     """One chart, if all that it takes is in the cache."""
 
     def only_known(options: CheckOptions) -> Result:
@@ -96,12 +96,12 @@ def known(options: CheckOptions, needed: Needed) -> Checked | None:
         return result
 
     try:
-        return Checked(options.inputs[0], _with_known(options, needed, only_known))
+        return CheckedChart(options.inputs[0], _with_known(options, needed, only_known))
     except _NotKnown:
         return None
 
 
-def check_one(options: CheckOptions, needed: Needed, progress: Progress) -> Result:
+def check_one(options: CheckOptions, needed: WantedResults, progress: Progress) -> Result:
     """The result of one check, from the cache if it is there."""
 
     def check(options: CheckOptions) -> Result:
@@ -118,7 +118,7 @@ class _NotKnown(Exception):
     """A result that is not in the cache."""
 
 
-def _with_known(options: CheckOptions, needed: Needed, check: Callable[[CheckOptions], Result]) -> Result:
+def _with_known(options: CheckOptions, needed: WantedResults, check: Callable[[CheckOptions], Result]) -> Result:
     """The result; what the old version of the chart has as well is known, if that is asked for."""
     result = check(options)
     limit = needed.new_from

@@ -9,21 +9,21 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 
-from seatrial.fleet.checked import Checked, Needed, checked, known
+from seatrial.fleet.checked import CheckedChart, WantedResults, checked, known
 from seatrial.fleet.workers import Work, workers
 from seatrial.model.options import CheckOptions
 
-Crew = Callable[[Sequence[CheckOptions]], Iterator[tuple[int, Checked]]]
+Crew = Callable[[Sequence[CheckOptions]], Iterator[tuple[int, CheckedChart]]]
 """Rehearses trials in any order; yields the number of each and what became of it, every number once."""
 
 WAITING = 2
 """Trials for each process that are handed out in advance. If a process dies, all of these are tried again."""
 
 
-def here(needed: Needed, processes: int = 0) -> Crew:
+def here(needed: WantedResults, processes: int = 0) -> Crew:
     """Processes on this machine: by default one for each core."""
 
-    def crew(trials: Sequence[CheckOptions]) -> Iterator[tuple[int, Checked]]:
+    def crew(trials: Sequence[CheckOptions]) -> Iterator[tuple[int, CheckedChart]]:
         waiting: list[int] = []
         for number, trial in enumerate(trials):
             if found := known(trial, needed):
@@ -37,7 +37,7 @@ def here(needed: Needed, processes: int = 0) -> Crew:
     return crew
 
 
-def side_by_side(work: Work, trials: Sequence[CheckOptions], processes: int = 0) -> Iterator[tuple[int, Checked]]:
+def side_by_side(work: Work, trials: Sequence[CheckOptions], processes: int = 0) -> Iterator[tuple[int, CheckedChart]]:
     """Work on trials in processes: Helm and Python both use a whole core."""
     processes = processes or os.cpu_count() or 1
     left = list(range(len(trials)))
@@ -49,9 +49,9 @@ def side_by_side(work: Work, trials: Sequence[CheckOptions], processes: int = 0)
 
 def _until_one_dies(
     work: Work, trials: Sequence[CheckOptions], left: list[int], processes: int
-) -> Generator[tuple[int, Checked], None, list[int]]:
+) -> Generator[tuple[int, CheckedChart], None, list[int]]:
     """Work on what is left, and take it off `left`. If a process dies, return the trials that may have killed it."""
-    running: dict[Future[Checked], int] = {}
+    running: dict[Future[CheckedChart], int] = {}
     with workers(min(len(left), processes)) as crew:
         while left or running:
             while left and len(running) < WAITING * processes:
@@ -67,11 +67,13 @@ def _until_one_dies(
     return []
 
 
-def _alone(work: Work, trial: CheckOptions) -> Checked:
+def _alone(work: Work, trial: CheckOptions) -> CheckedChart:
     name = trial.inputs[0]
     try:
         with workers(1) as crew:
             crew.submit(work, trial)
             return crew.next_finished().result()
     except BrokenProcessPool:
-        return Checked(name, error=f"{name}: ended its process: too much memory or time; check it alone to see more")
+        return CheckedChart(
+            name, error=f"{name}: ended its process: too much memory or time; check it alone to see more"
+        )

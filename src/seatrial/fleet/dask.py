@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from seatrial import __version__
-from seatrial.fleet.checked import Checked, Needed, checked, known
+from seatrial.fleet.checked import CheckedChart, WantedResults, checked, known
 from seatrial.fleet.crews import Crew
 from seatrial.helm.environment import HELM_ENVIRONMENT
 from seatrial.model.errors import CannotContinue
@@ -44,13 +44,13 @@ class Contents(NamedTuple):
     """The files of a trial, and the record of reading them: a worker reads nothing else."""
 
     content: Packed
-    record: disk.Record
+    record: disk.FilesRead
 
 
-def on(address: str, needed: Needed) -> Crew:
+def on(address: str, needed: WantedResults) -> Crew:
     """The workers of the scheduler at `tcp://host:port`. What is in the cache is not sent."""
 
-    def crew(trials: Sequence[CheckOptions]) -> Iterator[tuple[int, Checked]]:
+    def crew(trials: Sequence[CheckOptions]) -> Iterator[tuple[int, CheckedChart]]:
         found = {number: one for number, trial in enumerate(trials) if (one := known(trial, needed))}
         yield from found.items()
         if left := [number for number in range(len(trials)) if number not in found]:
@@ -59,7 +59,9 @@ def on(address: str, needed: Needed) -> Crew:
     return crew
 
 
-def _sent(address: str, needed: Needed, trials: Mapping[int, CheckOptions]) -> Iterator[tuple[int, Checked]]:
+def _sent(
+    address: str, needed: WantedResults, trials: Mapping[int, CheckOptions]
+) -> Iterator[tuple[int, CheckedChart]]:
     needs = {number: _files(trial) for number, trial in trials.items()}
     contents = {files: _packed(files) for files in dict.fromkeys(needs.values())}
     with _connected(address) as client:
@@ -85,21 +87,21 @@ def _sent(address: str, needed: Needed, trials: Mapping[int, CheckOptions]) -> I
             yield number, one
 
 
-def remote(trial: CheckOptions, files: Packed) -> Checked:
+def remote(trial: CheckOptions, files: Packed) -> CheckedChart:
     """One trial on a worker, which has none of the user's files."""
     from distributed import get_worker
 
     os.environ.update(HELM_ENVIRONMENT)  # Helm is loaded by the first trial, and reads it then.
     # Dask removes the folder of a worker that was killed.
     with _ONE_AT_A_TIME, unpacked(files, get_worker().local_directory):
-        return checked(trial, Needed(whole=False))
+        return checked(trial, WantedResults(whole=False))
 
 
 def version() -> str:
     return __version__
 
 
-def _outcome(future: Future[Checked], trial: CheckOptions) -> Checked:
+def _outcome(future: Future[CheckedChart], trial: CheckOptions) -> CheckedChart:
     from distributed import KilledWorker
 
     try:
@@ -107,7 +109,9 @@ def _outcome(future: Future[Checked], trial: CheckOptions) -> Checked:
     except KilledWorker as why:
         name = trial.inputs[0]
         often = f"{why.allowed_failures + 1} workers died"
-        return Checked(name, error=f"{name}: {often} while they rehearsed it; it may need more than their memory limit")
+        return CheckedChart(
+            name, error=f"{name}: {often} while they rehearsed it; it may need more than their memory limit"
+        )
 
 
 @contextmanager

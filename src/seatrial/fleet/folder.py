@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from seatrial.accepted.ignoring import reported
 from seatrial.accepted.policy import EVERYTHING, Policy
 from seatrial.cache import Cache
-from seatrial.fleet.checked import Checked, Needed, Progress, check_one, checked, known, merged
+from seatrial.fleet.checked import CheckedChart, Progress, WantedResults, check_one, checked, known, merged
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.options import CheckOptions
 from seatrial.model.result import Result
@@ -36,7 +36,7 @@ def check_all(
     """
     if options.fixing:
         options = replace(options, fixing=replace(options.fixing, wanted=partial(_wanted, policy)))
-    needed = Needed(policy.limit if since else None, whole, None if whole else cache)
+    needed = WantedResults(policy.limit if since else None, whole, None if whole else cache)
     done = _all(options, since, progress, needed)
     if done.mended is None:
         return reported(done, policy)
@@ -50,7 +50,7 @@ def _wanted(policy: Policy, result: Result) -> set[str]:
     return {finding.fingerprint for finding in reported(result, policy).findings}
 
 
-def _all(options: CheckOptions, since: str, progress: Progress, needed: Needed) -> Result:
+def _all(options: CheckOptions, since: str, progress: Progress, needed: WantedResults) -> Result:
     if not since and not any(map(holds_charts, options.inputs)):
         return check_one(options, needed, progress)
     if options.compare or options.consumers:
@@ -80,7 +80,7 @@ def tasks(options: CheckOptions, since: str = "") -> Iterator[CheckOptions]:
             yield replace(options, inputs=(path,))
 
 
-def _checked(tasks: list[CheckOptions], progress: Progress, needed: Needed) -> Iterator[Checked]:
+def _checked(tasks: list[CheckOptions], progress: Progress, needed: WantedResults) -> Iterator[CheckedChart]:
     """The results in the order of the tasks. A process for each core: Helm and Python both use a whole one."""
     if len(tasks) == 1:
         yield checked(tasks[0], needed, progress)

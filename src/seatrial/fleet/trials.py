@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from seatrial.accepted.ignoring import reported
 from seatrial.accepted.policy import Policy
-from seatrial.fleet.checked import Checked, Progress, merged
+from seatrial.fleet.checked import CheckedChart, Progress, merged
 from seatrial.fleet.crews import Crew
 from seatrial.model.errors import CannotContinue
 from seatrial.model.fleet import Fleet, FleetEntry, FleetTrial, Matrix
@@ -78,7 +78,7 @@ def _combined(matrix: Matrix, given: Matrix, options: CheckOptions) -> Iterator[
 
 def rehearsed(tasks: Sequence[Task], crew: Crew, policy: Policy, judge: Judge, progress: Progress) -> Fleet:
     """All trials; a crew may finish them in any order. `judge` gives the exit code of a result."""
-    found: dict[int, tuple[FleetEntry, Checked]] = {}
+    found: dict[int, tuple[FleetEntry, CheckedChart]] = {}
     for done, (number, checked) in enumerate(crew([task.options for task in tasks]), 1):
         progress(f"{done} of {len(tasks)}: {tasks[number].trial}")
         found[number] = _entry(tasks[number].trial, checked, policy, judge)
@@ -86,7 +86,7 @@ def rehearsed(tasks: Sequence[Task], crew: Crew, policy: Policy, judge: Judge, p
     return Fleet(tuple(entry for entry, _ in ordered), merged([named for _, named in ordered]))
 
 
-def _entry(trial: FleetTrial, checked: Checked, policy: Policy, judge: Judge) -> tuple[FleetEntry, Checked]:
+def _entry(trial: FleetTrial, checked: CheckedChart, policy: Policy, judge: Judge) -> tuple[FleetEntry, CheckedChart]:
     if checked.result is None:
         return FleetEntry(trial, Exit(2, checked.error), error=checked.error), replace(checked, name=str(trial))
     result = replace(reported(checked.result, policy), written=())

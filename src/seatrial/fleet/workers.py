@@ -13,11 +13,11 @@ from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from types import FrameType
 
-from seatrial.fleet.checked import Checked
+from seatrial.fleet.checked import CheckedChart
 from seatrial.model.garbage import collect_rarely
 from seatrial.model.options import CheckOptions
 
-Work = Callable[[CheckOptions], Checked]
+Work = Callable[[CheckOptions], CheckedChart]
 
 INTERRUPTED = 130
 SECONDS_TO_END = 5
@@ -30,15 +30,15 @@ class Workers:
 
     def __init__(self, pool: ProcessPoolExecutor) -> None:
         self._pool = pool
-        self._finished: SimpleQueue[Future[Checked] | None] = SimpleQueue()
+        self._finished: SimpleQueue[Future[CheckedChart] | None] = SimpleQueue()
         """None: interrupted."""
 
-    def submit(self, work: Work, trial: CheckOptions) -> Future[Checked]:
+    def submit(self, work: Work, trial: CheckOptions) -> Future[CheckedChart]:
         future = self._pool.submit(work, trial)
         future.add_done_callback(self._finished.put)
         return future
 
-    def next_finished(self) -> Future[Checked]:
+    def next_finished(self) -> Future[CheckedChart]:
         """Wait for one of the submitted trials."""
         finished = self._finished.get()
         if finished is None:

@@ -20,7 +20,7 @@ OUTPUT_MAX = 8 * 2**20
 PROGRAM_MAX = 64 * 2**10
 
 
-class Fault(Struct, frozen=True):
+class JqFault(Struct, frozen=True):
     """Why a program has no result."""
 
     words: str
@@ -36,33 +36,33 @@ class _Answer(Struct, frozen=True):
     illegal: str = ""
 
 
-def run(program: str, body: Any) -> list[Any] | Fault:
+def run(program: str, body: Any) -> list[Any] | JqFault:
     """The first two outputs of a program for an input."""
     return _run(program, msgspec.json.encode(body))
 
 
 @lru_cache(maxsize=512)
-def fault_of(program: str) -> Fault | None:
+def fault_of(program: str) -> JqFault | None:
     """Why a program does not compile, if it does not."""
     found = _ask(program, msgspec.json.encode({"program": program}))
-    return found if isinstance(found, Fault) else None
+    return found if isinstance(found, JqFault) else None
 
 
 @lru_cache(maxsize=1024)
-def _run(program: str, body: bytes) -> list[Any] | Fault:
+def _run(program: str, body: bytes) -> list[Any] | JqFault:
     return _ask(program, b'{"program":%b,"input":%b}' % (msgspec.json.encode(program), body))
 
 
-def _ask(program: str, request: bytes) -> list[Any] | Fault:
+def _ask(program: str, request: bytes) -> list[Any] | JqFault:
     if len(program) > PROGRAM_MAX:
-        return Fault(f"longer than {PROGRAM_MAX} characters", ran_away=True)
+        return JqFault(f"longer than {PROGRAM_MAX} characters", ran_away=True)
     line = _PROCESS.ask(request)
     if line is None:
-        return Fault("stopped", ran_away=True)
+        return JqFault("stopped", ran_away=True)
     answer = msgspec.json.decode(line, type=_Answer)
     if answer.illegal:
-        return Fault(answer.illegal, is_illegal=True)
-    return Fault(answer.error) if answer.error else answer.outputs
+        return JqFault(answer.illegal, is_illegal=True)
+    return JqFault(answer.error) if answer.error else answer.outputs
 
 
 def _offer() -> Offer:

@@ -13,7 +13,7 @@ from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.live import words
 from seatrial.live.client import APPLY, Client, path_of
 from seatrial.live.point import Point
-from seatrial.live.transport import Refused, Request
+from seatrial.live.transport import LiveRequest, RefusedRequest
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Ref, dig, listed, metadata
 from seatrial.model.snapshot import Snapshot
@@ -61,12 +61,12 @@ def _refusal(client: Client, resource: Resource, kind: ServedKind, *, exists: bo
     home, body = resource.ref.namespace if kind.namespaced else "", resource.body
     if exists:
         path, query = path_of(kind, home, resource.ref.name), {**DRY, "force": "true"}
-        request = Request("PATCH", path, query, body=body, content_type=APPLY, retries=1)
+        request = LiveRequest("PATCH", path, query, body=body, content_type=APPLY, retries=1)
     else:
-        request = Request("POST", path_of(kind, home), DRY, body=body, retries=1)
+        request = LiveRequest("POST", path_of(kind, home), DRY, body=body, retries=1)
     try:
         client.transport.send(request)
-    except Refused as found:
+    except RefusedRequest as found:
         said = found.refusal.message
         return "" if found.code in SILENT or NOT_TOLD.search(said) else words.shortened(said)
     return ""

@@ -21,10 +21,10 @@ from seatrial.live import words
 from seatrial.live.client import Client, is_secret, partial_of, path_of
 from seatrial.live.commands import MemberCommands
 from seatrial.live.fetching import Fetching
-from seatrial.live.order import Gate, Order, Step
+from seatrial.live.order import ApplyGate, ApplyOrder, ApplyStep
 from seatrial.live.seen import Seen
-from seatrial.live.stuck import Link, explained
-from seatrial.live.transport import Refused, Request
+from seatrial.live.stuck import ChainLink, explained
+from seatrial.live.transport import LiveRequest, RefusedRequest
 from seatrial.live.usable import (
     USABLE,
     Verdict,
@@ -58,23 +58,23 @@ _WEBHOOK = re.compile(r'failed calling webhook "(?P<name>[^"]+)"')
 class Planned(Struct, frozen=True):
     """What an apply would do with an object, by a dry run."""
 
-    step: Step
+    step: ApplyStep
     state: State
     why: str = ""
 
 
-class Result(Struct, frozen=True):
+class ApplyResult(Struct, frozen=True):
     applied: tuple[Ref, ...]
     pruned: tuple[Ref, ...] = ()
     failed: Ref | None = None
     says: str = ""
     """Why the run stopped; empty if everything was applied and is usable."""
-    links: tuple[Link, ...] = ()
+    links: tuple[ChainLink, ...] = ()
     """From the object that failed to the one at the root."""
     notes: tuple[str, ...] = ()
 
 
-class Options(Struct, frozen=True):
+class ApplySettings(Struct, frozen=True):
     seconds: float = 300.0
     """For each wait."""
     force: bool = False
@@ -95,19 +95,19 @@ def parent_of(name: str, namespace: str) -> Parent:
     return Parent(given.kind, given.name, given.namespace, TOOLING, SET_MANAGER)
 
 
-def plan(order: Order, client: Client, options: Options) -> list[Planned]:
+def plan(order: ApplyOrder, client: Client, options: ApplySettings) -> list[Planned]:
     """Every object by a dry run. What this very input brings about first cannot be tried yet."""
     return [_planned(step, _marked(step.resource.body, options), client, options) for step in order.steps]
 
 
-def run(order: Order, fetching: Fetching, options: Options, report: Report = lambda _: None) -> Result:
+def run(order: ApplyOrder, fetching: Fetching, options: ApplySettings, report: Report = lambda _: None) -> ApplyResult:
     """Apply all objects. Stops at the first one that fails, or whose needs do not become usable in time."""
     running = _Run(fetching, options, report)
     try:
         return running.all(order)
     except _Stopped as stopped:
         links = explained(stopped.ref, fetching)
-        return Result(tuple(running.applied), (), stopped.failed, str(stopped), links, tuple(running.notes))
+        return ApplyResult(tuple(running.applied), (), stopped.failed, str(stopped), links, tuple(running.notes))
 
 
 class _Stopped(Exception):
@@ -120,7 +120,7 @@ class _Stopped(Exception):
 class _Run:
     """State over time: what was applied so far, and the apply set."""
 
-    def __init__(self, fetching: Fetching, options: Options, report: Report) -> None:
+    def __init__(self, fetching: Fetching, options: ApplySettings, report: Report) -> None:
         self.applied: dict[Ref, Body] = {}
         self.notes: dict[str, None] = {}
         self._fetching = fetching
@@ -130,7 +130,7 @@ class _Run:
         self._kinds: Kinds | None = None
         self._members = MemberCommands(self._client, options.parent, MANAGER) if options.parent else None
 
-    def all(self, order: Order) -> Result:
+    def all(self, order: ApplyOrder) -> ApplyResult:
         home = Ref("Namespace", "", self._options.parent.namespace) if self._options.parent else None
         steps = sorted(order.steps, key=lambda step: step.ref != home)
         bodies = [_marked(step.resource.body, self._options) for step in steps]
@@ -143,7 +143,7 @@ class _Run:
         if self._options.wait:
             self._wait_for_all(order)
         pruned = self._finish(bodies)
-        return Result(tuple(self.applied), pruned, notes=tuple(self.notes))
+        return ApplyResult(tuple(self.applied), pruned, notes=tuple(self.notes))
 
     def _begin(self, bodies: Sequence[Body]) -> None:
         """Write down which kinds and namespaces the members have, before the first is applied."""
@@ -165,10 +165,10 @@ class _Run:
         parent = self._members.parent
         try:
             return self._members.run(part)
-        except Refused as refused:
+        except RefusedRequest as refused:
             raise _Stopped(Ref(parent.kind, parent.namespace, parent.name), _refusal(refused), None) from None
 
-    def _pass(self, step: Step) -> None:
+    def _pass(self, step: ApplyStep) -> None:
         """Wait for what an object needs, and until an object of its name that is being deleted is gone."""
         self._wait(step.ref, [Target(str(step.ref), _not_terminating(step.ref))])
         if not step.gates:
@@ -177,7 +177,7 @@ class _Run:
             self._report(f"  wait for {gate.object}: {gate.why}")
         self._wait(step.ref, [Target(str(gate.object), _look(gate)) for gate in step.gates])
 
-    def _wait_for_all(self, order: Order) -> None:
+    def _wait_for_all(self, order: ApplyOrder) -> None:
         self._report("wait for all objects")
         self._wait(None, [Target(str(ref), _usable(ref)) for ref in self.applied])
 
@@ -195,7 +195,7 @@ class _Run:
             failed, first.missing if user is None else f"it needs {missing[0].target}: {first.missing}", first.object
         )
 
-    def _apply(self, step: Step, body: Body) -> None:
+    def _apply(self, step: ApplyStep, body: Body) -> None:
         for attempt in range(ATTEMPTS_MAX):
             if self._client.kind_of(body) is None:
                 self._client.served(again=True)
@@ -203,7 +203,7 @@ class _Run:
                 reply = self._client.apply(body, MANAGER, force=self._options.force, retries=RETRIES).body
             except CannotContinue as why:
                 raise _Stopped(step.ref, str(why), None) from None
-            except Refused as refused:
+            except RefusedRequest as refused:
                 called = _WEBHOOK.search(refused.refusal.message)
                 if called is None or attempt == ATTEMPTS_MAX - 1:
                     raise _Stopped(step.ref, _refusal(refused), None) from None
@@ -218,12 +218,12 @@ class _Run:
             return
 
 
-def _marked(body: Body, options: Options) -> Body:
+def _marked(body: Body, options: ApplySettings) -> Body:
     """An object as a member of the apply set, if there is one."""
     return options.parent.marked(body) if options.parent else body
 
 
-def prunable(client: Client, parent: Parent, order: Order) -> list[Ref]:
+def prunable(client: Client, parent: Parent, order: ApplyOrder) -> list[Ref]:
     """Members of the apply set that are not in the input: what pruning deletes."""
     members = MemberCommands(client, parent, MANAGER)
     kept = {step.ref for step in order.steps}
@@ -248,7 +248,7 @@ def check_parent(client: Client, parent: Parent) -> None:
         )
 
 
-def _planned(step: Step, body: Body, client: Client, options: Options) -> Planned:
+def _planned(step: ApplyStep, body: Body, client: Client, options: ApplySettings) -> Planned:
     kind = client.kind_of(body)
     brought = [
         gate for gate in step.gates if gate.why in ("its CRD", "its namespace", "a webhook that is called for it")
@@ -259,15 +259,15 @@ def _planned(step: Step, body: Body, client: Client, options: Options) -> Planne
         return Planned(step, "refused", f"the cluster does not serve {body.get('kind')} in {body.get('apiVersion')}")
     try:
         after = client.apply(body, MANAGER, force=options.force, dry_run=True, retries=RETRIES).body
-    except Refused as refused:
+    except RefusedRequest as refused:
         if brought:
             why = f"{brought[0].why} is applied first" if refused.code == 404 else _refusal(refused)
             return Planned(step, "unknown", why)
         return Planned(step, "refused" if refused.code in REFUSED_FOR_GOOD else "unknown", _refusal(refused))
     home = str(metadata(body).get("namespace") or "") if kind.namespaced else ""
     try:
-        before = client.transport.send(Request("GET", path_of(kind, home, step.ref.name))).body
-    except Refused as refused:
+        before = client.transport.send(LiveRequest("GET", path_of(kind, home, step.ref.name))).body
+    except RefusedRequest as refused:
         return Planned(step, "create" if refused.code == 404 else "unknown")
     return Planned(step, "unchanged" if _compared(before) == _compared(after) else "update")
 
@@ -276,7 +276,7 @@ def _compared(body: Body) -> Body:
     return with_metadata(body, **dict.fromkeys(NOT_COMPARED))
 
 
-def _refusal(refused: Refused) -> str:
+def _refusal(refused: RefusedRequest) -> str:
     conflicts = [cause for cause in refused.refusal.causes if cause.reason == "FieldManagerConflict"]
     if not conflicts:
         return refused.refusal.message
@@ -285,7 +285,7 @@ def _refusal(refused: Refused) -> str:
     return f"others manage {fields}{more}; --force-conflicts takes these fields over"
 
 
-def _look(gate: Gate) -> Callable[[Seen], Verdict]:
+def _look(gate: ApplyGate) -> Callable[[Seen], Verdict]:
     if gate.endpoints:
         return lambda seen: joined([object_usable(gate.object, seen), service_usable(gate.object, seen)])
     if gate.key and gate.object.kind == "Secret":

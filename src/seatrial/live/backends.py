@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from seatrial.kinds.network.endpoints import SERVICE_LABEL
 from seatrial.live.client import Client
-from seatrial.live.transport import Refused
+from seatrial.live.transport import RefusedRequest
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata
 
 SLICES = ("discovery.k8s.io", "EndpointSlice")
@@ -25,7 +25,7 @@ def called_by(body: Body) -> Iterator[Ref]:
 
 
 def has_endpoint(client: Client, service: Ref) -> bool:
-    """Whether a Service has an endpoint that counts as ready. Raises `Refused` if that may not be read."""
+    """Whether a Service has an endpoint that counts as ready. Raises `RefusedRequest` if that may not be read."""
     kind = client.served().find(*SLICES)
     if kind is None:
         return False
@@ -41,7 +41,7 @@ def unreachable(client: Client, services: Iterable[Ref]) -> Iterator[Ref]:
         try:
             if not has_endpoint(client, service):
                 yield service
-        except Refused as refused:
+        except RefusedRequest as refused:
             if refused.code != 403:
                 raise
 

@@ -27,8 +27,8 @@ from seatrial.live.delivered import (
     objects_of,
     records_of,
 )
-from seatrial.live.seen import KindOf, Record, Seen
-from seatrial.live.stuck import Link, chain, root_of
+from seatrial.live.seen import KindOf, RecordQuestion, Seen
+from seatrial.live.stuck import ChainLink, chain, root_of
 from seatrial.live.usable import object_usable
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref, dig, listed, name_of, ref_of
@@ -51,20 +51,20 @@ _REMAINING = re.compile(r"(?P<resource>[a-z0-9.-]+) has (?P<count>\d+) resource 
 _INVENTORY = re.compile(r"(?P<namespace>[^_]*)_(?P<name>.+)_(?P<group>[^_]*)_(?P<kind>[^_]+)")
 
 
-class Stuck(Struct, frozen=True):
+class WaitCause(Struct, frozen=True):
     """What a target waits for."""
 
     target: str
-    links: tuple[Link, ...]
+    links: tuple[ChainLink, ...]
     """From what the user sees to the root; empty if nothing is wrong."""
-    also: tuple[Link, ...] = ()
+    also: tuple[ChainLink, ...] = ()
     """Other objects that are not usable, and whose reason is another one."""
     command: str = ""
     """The next command."""
     notes: tuple[str, ...] = ()
 
 
-Why = Callable[[Seen], Stuck]
+Why = Callable[[Seen], WaitCause]
 
 
 def parse(text: str, namespace: str, *, given: str = "") -> Why:
@@ -95,30 +95,30 @@ def parse(text: str, namespace: str, *, given: str = "") -> Why:
 class _View(Struct, frozen=True):
     """What a target says, and the objects below it."""
 
-    says: tuple[Link, ...]
+    says: tuple[ChainLink, ...]
     """From the target down to the last object that is not of `objects`."""
     objects: tuple[Ref, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def _stuck(text: str, view: _View, seen: Seen) -> Stuck:
+def _stuck(text: str, view: _View, seen: Seen) -> WaitCause:
     chains = [found for ref in view.objects if (found := chain(ref, seen))]
     best = root_of(chains)
     links = (*view.says, *best)
     root = best[-1].object if best else None
     others = [one for one in chains if one[-1].object != root]
     also = tuple(dict.fromkeys(one[-1] for one in others))[:ALSO_MAX]
-    return Stuck(text, links, also, next_command(links[-1], seen) if links else "", view.notes)
+    return WaitCause(text, links, also, next_command(links[-1], seen) if links else "", view.notes)
 
 
 def _release(namespace: str, name: str, seen: Seen) -> _View:
     newest = newest_record(namespace, name, seen)
     if newest is None:
-        return _View((Link(None, no_record(namespace, name, seen)),))
+        return _View((ChainLink(None, no_record(namespace, name, seen)),))
     ref, number, status = newest
-    revision: Revision | str | None = seen.answer(Record(ref))
+    revision: Revision | str | None = seen.answer(RecordQuestion(ref))
     if not isinstance(revision, Revision):
-        return _View((Link(ref, f"revision {number} has status {status}"),))
+        return _View((ChainLink(ref, f"revision {number} has status {status}"),))
     said = str(dig(revision.record, "info", "description") or "")
     says = f"revision {number} has status {status}" + (f": {words.shortened(said)}" if said else "")
     objects = tuple(objects_of(revision)) if status not in ("uninstalled", "superseded") else ()
@@ -126,7 +126,7 @@ def _release(namespace: str, name: str, seen: Seen) -> _View:
     running = tuple(hook for hook in hooks if seen.get(hook) is not None)
     fine = status == "deployed" and all(object_usable(one, seen).usable for one in objects)
     flipped = tuple(_flipped(namespace, name, revision, seen))
-    return _View(() if fine else (Link(ref, says),), (*running, *objects), flipped)
+    return _View(() if fine else (ChainLink(ref, says),), (*running, *objects), flipped)
 
 
 def _flipped(namespace: str, name: str, revision: Revision, seen: Seen) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _flipped(namespace: str, name: str, revision: Revision, seen: Seen) -> Itera
     before = [ref for ref, number, _ in records_of(namespace, name, seen) if number < revision.number]
     if not lost or not before:
         return
-    previous: Revision | str | None = seen.answer(Record(before[-1]))
+    previous: Revision | str | None = seen.answer(RecordQuestion(before[-1]))
     if isinstance(previous, Revision):
         for ref in set(lost) & set(objects_of(previous)):
             yield (
@@ -148,8 +148,8 @@ def _application(ref: Ref, seen: Seen) -> _View:
     verdict = application_usable(ref.namespace, ref.name, seen)
     body = seen.get(ref)
     if body is None or verdict.usable:
-        return _View(() if verdict.usable else (Link(ref, verdict.missing),))
-    says = Link(ref, verdict.missing.removeprefix(f"{ref}: "))
+        return _View(() if verdict.usable else (ChainLink(ref, verdict.missing),))
+    says = ChainLink(ref, verdict.missing.removeprefix(f"{ref}: "))
     return _View((says,), tuple(_resources(body)))
 
 
@@ -177,8 +177,8 @@ def _flux(ref: Ref, seen: Seen, depth: int = 0) -> _View:
     if verdict.usable:
         return _View(())
     if body is None or depth > DEPTH_MAX:
-        return _View((Link(ref, verdict.missing),))
-    says = Link(ref, verdict.missing.removeprefix(f"{ref}: "))
+        return _View((ChainLink(ref, verdict.missing),))
+    says = ChainLink(ref, verdict.missing.removeprefix(f"{ref}: "))
     if (source := _source(ref, body, seen)) is not None:
         return _View((says, source))
     for named in listed(body, "spec", "dependsOn"):
@@ -199,7 +199,7 @@ def _release_name(body: Body, ref: Ref) -> str:
     return f"{target}-{ref.name}" if target else ref.name
 
 
-def _source(ref: Ref, body: Body, seen: Seen) -> Link | None:
+def _source(ref: Ref, body: Body, seen: Seen) -> ChainLink | None:
     """The source of a Kustomization or of a chart, if it is not ready."""
     named = (
         dig(body, "spec", "sourceRef")
@@ -211,10 +211,10 @@ def _source(ref: Ref, body: Body, seen: Seen) -> Link | None:
     source = Ref(str(named.get("kind")), str(named.get("namespace") or ref.namespace), str(named["name"]), SOURCE_GROUP)
     found = seen.get(source)
     if found is None:
-        return Link(source, "does not exist")
+        return ChainLink(source, "does not exist")
     if conditions.is_true(found, "Ready"):
         return None
-    return Link(source, words.message(found) or "is not ready")
+    return ChainLink(source, words.message(found) or "is not ready")
 
 
 def _inventory(kustomization: Body) -> Iterator[Ref]:
@@ -227,7 +227,7 @@ def _namespace(name: str, seen: Seen) -> _View:
     ref = Ref("Namespace", "", name)
     body = seen.get(ref)
     if body is None:
-        return _View((Link(ref, "does not exist"),))
+        return _View((ChainLink(ref, "does not exist"),))
     if not is_terminating(body):
         return _active(ref, seen)
     says, remaining = _terminating(ref, body)
@@ -236,7 +236,7 @@ def _namespace(name: str, seen: Seen) -> _View:
         return _View((says,))
     held = ", ".join(finalizers_of(kept[0]))
     more = f" ({len(kept)} objects like it)" if len(kept) > 1 else ""
-    return _View((says, Link(ref_of(kept[0]), f"is being deleted and waits for the finalizer {held}{more}")))
+    return _View((says, ChainLink(ref_of(kept[0]), f"is being deleted and waits for the finalizer {held}{more}")))
 
 
 def _active(namespace: Ref, seen: Seen) -> _View:
@@ -246,7 +246,7 @@ def _active(namespace: Ref, seen: Seen) -> _View:
     if not unready and not undelivered:
         return _View(())
     count = len(unready) + len(undelivered)
-    says = Link(namespace, f"{count} of its objects {'is' if count == 1 else 'are'} not ready")
+    says = ChainLink(namespace, f"{count} of its objects {'is' if count == 1 else 'are'} not ready")
     if unready:
         return _View((says,), (*unready, *undelivered))
     below = next(iter(undelivered.values()))
@@ -261,13 +261,13 @@ def _delivered(ref: Ref, seen: Seen) -> _View:
     return _application(ref, seen) if ref.group == ARGOCD_GROUP else _flux(ref, seen)
 
 
-def _terminating(ref: Ref, body: Body) -> tuple[Link, list[str]]:
+def _terminating(ref: Ref, body: Body) -> tuple[ChainLink, list[str]]:
     """What the conditions of a terminating namespace say, and the resources that are left."""
     wrong = [one for one in listed(body, "status", "conditions") if one.get("status") == "True"]
     ranked = sorted(wrong, key=lambda one: "Remaining" in str(one.get("type")))
     said = "; ".join(str(one.get("message")) for one in ranked)
     remaining = [found["resource"] for one in wrong for found in _REMAINING.finditer(str(one.get("message") or ""))]
-    return Link(ref, words.shortened(f"is being deleted: {said}" if said else "is being deleted")), remaining
+    return ChainLink(ref, words.shortened(f"is being deleted: {said}" if said else "is being deleted")), remaining
 
 
 def _of_resource(resource: str, namespace: str, seen: Seen) -> Iterable[Body]:
@@ -277,7 +277,7 @@ def _of_resource(resource: str, namespace: str, seen: Seen) -> Iterable[Body]:
     return seen.all(kind, namespace, group) if kind else ()
 
 
-def next_command(root: Link, seen: Seen) -> str:
+def next_command(root: ChainLink, seen: Seen) -> str:
     """What to look at next, for the object at the root."""
     ref = root.object
     if ref is None:

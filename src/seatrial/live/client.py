@@ -1,6 +1,6 @@
 """The API of a real cluster: objects of every kind, by discovery. What may be done with them is decided elsewhere.
 
-A forbidden request raises `Refused` with the missing permission, which `denials` keeps: callers go on without.
+A forbidden request raises `RefusedRequest` with the missing permission, which `denials` keeps: callers go on without.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from urllib.parse import quote
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.live import discovery
 from seatrial.live.discovery import Served
-from seatrial.live.kubeconfig import Target
-from seatrial.live.transport import JSON, RETRIES_MAX, Refused, Reply, Request, Transport
+from seatrial.live.kubeconfig import ClusterAccess
+from seatrial.live.transport import JSON, RETRIES_MAX, LiveReply, LiveRequest, RefusedRequest, Transport
 from seatrial.model.errors import CannotContinue
 from seatrial.model.refusal import Denial
 from seatrial.model.resource import Body, dig, group_of, metadata, name_of, version_of
@@ -32,7 +32,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 class Client:
     """One cluster. State over time: connections, what is served, and what was forbidden."""
 
-    def __init__(self, target: Target, agent: str = "seatrial") -> None:
+    def __init__(self, target: ClusterAccess, agent: str = "seatrial") -> None:
         self.transport = Transport(target, agent)
         self.namespace = target.namespace
         self._served: Served | None = None
@@ -51,7 +51,7 @@ class Client:
     @cached_property
     def version(self) -> str:
         """The Kubernetes version: `1.34`."""
-        found = self.transport.send(Request("GET", "/version")).body
+        found = self.transport.send(LiveRequest("GET", "/version")).body
         minor = str(found.get("minor") or "")
         return f"{found.get('major')}.{''.join(filter(str.isdigit, minor))}"  # GKE: 34+
 
@@ -71,10 +71,10 @@ class Client:
         partial = metadata_only or is_secret(kind)
         path = path_of(kind, namespace, name)
         accept = METADATA if partial else JSON
-        request = Request("GET", path, accept=accept, denial=denial_of("get", kind, namespace))
+        request = LiveRequest("GET", path, accept=accept, denial=denial_of("get", kind, namespace))
         try:
             body: Body = self.transport.send(request).body
-        except Refused as refused:
+        except RefusedRequest as refused:
             if refused.code == 404:
                 return None
             raise
@@ -103,7 +103,7 @@ class Client:
         following = ""
         while True:
             asked = {**query, **({"continue": following} if following else {})}
-            request = Request(
+            request = LiveRequest(
                 "GET",
                 path_of(kind, namespace),
                 asked,
@@ -112,7 +112,7 @@ class Client:
             )
             try:
                 page = self.transport.send(request).body
-            except Refused as refused:
+            except RefusedRequest as refused:
                 if refused.code != 410 or not (following := refused.following):
                     raise
                 continue
@@ -130,13 +130,13 @@ class Client:
         force: bool = False,
         dry_run: bool = False,
         retries: int = RETRIES_MAX,
-    ) -> Reply:
+    ) -> LiveReply:
         """Server-side apply. Changes the cluster, unless it is a dry run."""
         kind = self._kind_for(body)
         home = str(metadata(body).get("namespace") or namespace or self.namespace) if kind.namespaced else ""
         query = {"fieldManager": manager, "force": str(force).lower(), **({"dryRun": "All"} if dry_run else {})}
         return self.transport.send(
-            Request(
+            LiveRequest(
                 "PATCH",
                 path_of(kind, home, name_of(body)),
                 query,
@@ -160,8 +160,8 @@ class Client:
             options["dryRun"] = ["All"]
         path = path_of(kind, namespace, name)
         try:
-            self.transport.send(Request("DELETE", path, body=options, denial=denial_of("delete", kind, namespace)))
-        except Refused as refused:
+            self.transport.send(LiveRequest("DELETE", path, body=options, denial=denial_of("delete", kind, namespace)))
+        except RefusedRequest as refused:
             if refused.code == 404:
                 return False
             raise
@@ -184,7 +184,7 @@ class Client:
             "spec": {"resourceAttributes": {key: value for key, value in wanted.items() if value}},
         }
         reply = self.transport.send(
-            Request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=review)
+            LiveRequest("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=review)
         )
         return bool(dig(reply.body, "status", "allowed"))
 
@@ -204,12 +204,12 @@ class Client:
         for api_version in discovery.group_versions(self._document("/apis")):
             try:
                 kinds += discovery.from_resource_list(self._document(f"/apis/{api_version}", retries=0))
-            except Refused:
+            except RefusedRequest:
                 unavailable.append(api_version)
         return Served(tuple(kinds), tuple(unavailable))
 
     def _document(self, path: str, accept: str = JSON, retries: int = RETRIES_MAX) -> Body:
-        document: Any = self.transport.send(Request("GET", path, accept=accept, retries=retries)).body
+        document: Any = self.transport.send(LiveRequest("GET", path, accept=accept, retries=retries)).body
         return document if isinstance(document, dict) else {}
 
 

@@ -8,7 +8,7 @@ from seatrial.engines.kubectl.applyset import PREFIX, Parent
 from seatrial.engines.script import Answer, Command, Part, next_line
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.live.client import Client
-from seatrial.live.transport import Refused
+from seatrial.live.transport import RefusedRequest
 from seatrial.model.resource import Body, annotations_of, group_of, listed, metadata, name_of, uid_of, version_of
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ class MemberCommands:
         uid = self._uids[kind.plural, namespace, command.name]
         try:
             self._client.delete(kind, namespace, command.name, uid=uid, policy=command.propagation)
-        except Refused as refused:
+        except RefusedRequest as refused:
             if refused.code != 409:  # Another object of the same name: not the member that was listed.
                 raise
             return Answer(409, message=refused.refusal.message)

@@ -38,7 +38,7 @@ FIELDS_MAX = 20
 """Of one object."""
 
 
-class Difference(Struct, frozen=True, omit_defaults=True):
+class LiveDifference(Struct, frozen=True, omit_defaults=True):
     """Something that a rehearsal says and a real cluster does not, or the other way round."""
 
     about: About
@@ -52,7 +52,7 @@ class Difference(Struct, frozen=True, omit_defaults=True):
         return f"{self.object}{where}: rehearsed {_shown(self.rehearsed)}, live {_shown(self.live)}"
 
 
-def compare(moment: Moment, live: Mapping[Ref, Body | None], status: str) -> Iterator[Difference]:
+def compare(moment: Moment, live: Mapping[Ref, Body | None], status: str) -> Iterator[LiveDifference]:
     """The end of a rehearsed step against the objects of a cluster; `status` is that of Helm's newest revision."""
     yield from _outcome(moment, status)
     for ref in sorted(live):
@@ -67,17 +67,17 @@ def compared(moment: Moment) -> list[Ref]:
     return sorted({*own, *ended.created, *ended.deleted, *ended.recreated})
 
 
-def _outcome(moment: Moment, status: str) -> Iterator[Difference]:
+def _outcome(moment: Moment, status: str) -> Iterator[LiveDifference]:
     """Whether Helm's record says the same."""
     rehearsed = moment.ended.outcome
     if status and (rehearsed == "ok") != (status in ("deployed", "superseded")):
-        yield Difference("outcome", moment.act, "", rehearsed, status)
+        yield LiveDifference("outcome", moment.act, "", rehearsed, status)
 
 
-def _object(ref: Ref, rehearsed: Body | None, live: Body | None) -> Iterator[Difference]:
+def _object(ref: Ref, rehearsed: Body | None, live: Body | None) -> Iterator[LiveDifference]:
     if rehearsed is None or live is None:
         if (rehearsed is None) != (live is None):
-            yield Difference("presence", str(ref), "", _presence(rehearsed), _presence(live))
+            yield LiveDifference("presence", str(ref), "", _presence(rehearsed), _presence(live))
         return
     if ANY_KEY in annotations_of(live):  # Its keys are not known.
         rehearsed, live = (
@@ -90,9 +90,9 @@ def _object(ref: Ref, rehearsed: Body | None, live: Body | None) -> Iterator[Dif
         if is_secret(live) and path[:1] and path[0] in FIELDS:
             found = _key(found[0]), _key(found[1])
         if found[0] != found[1]:
-            yield Difference("field", str(ref), _written(path), *found)
+            yield LiveDifference("field", str(ref), _written(path), *found)
     if (before := kstatus.status(rehearsed)) != (now := kstatus.status(live)):
-        yield Difference("readiness", str(ref), "", before, now)
+        yield LiveDifference("readiness", str(ref), "", before, now)
 
 
 def _comparable(body: Body) -> Body:

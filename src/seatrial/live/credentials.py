@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from seatrial.live.kubeconfig import Pem, Target
+from seatrial.live.kubeconfig import ClusterAccess, Pem
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig
 
@@ -25,7 +25,7 @@ PLUGIN_SECONDS_MAX = 60
 class Credentials:
     """What proves who we are. State over time: a token is renewed when the API server refuses it."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: ClusterAccess) -> None:
         self._target = target
         self._token = ""
         self.certificate, self.key = target.certificate, target.key
@@ -61,7 +61,7 @@ class Credentials:
         return found
 
 
-def tls_context(target: Target, credentials: Credentials) -> ssl.SSLContext:
+def tls_context(target: ClusterAccess, credentials: Credentials) -> ssl.SSLContext:
     """TLS with the cluster's authority and our certificate."""
     try:
         context = ssl.create_default_context()
@@ -102,7 +102,7 @@ def _text(file: str) -> str:
         raise CannotContinue(f"read the token of {file}: {why.strerror or why}") from None
 
 
-def _run(target: Target) -> Body:
+def _run(target: ClusterAccess) -> Body:
     """The status that the exec plugin prints."""
     plugin = target.plugin
     version, command = str(plugin.get("apiVersion") or ""), str(plugin.get("command") or "")
@@ -140,7 +140,7 @@ def _run(target: Target) -> Body:
     return status
 
 
-def _cluster(target: Target) -> Body:
+def _cluster(target: ClusterAccess) -> Body:
     authority = target.authority.text or (Path(target.authority.file).read_text() if target.authority.file else "")
     return {
         "server": target.server,

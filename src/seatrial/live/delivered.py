@@ -13,7 +13,7 @@ from seatrial.helm import hooks, records
 from seatrial.helm.history import Revision
 from seatrial.kinds.core import conditions
 from seatrial.live import words
-from seatrial.live.seen import Record, Seen
+from seatrial.live.seen import RecordQuestion, Seen
 from seatrial.live.usable import Verdict, absent, joined, lacks, object_usable
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
 
@@ -32,7 +32,7 @@ def release_usable(namespace: str, name: str, seen: Seen) -> Verdict:
     ref, number, status = newest
     if status != DEPLOYED:
         return lacks(f"release {name}: revision {number} has status {status}", ref)
-    revision: Revision | str | None = seen.answer(Record(ref))
+    revision: Revision | str | None = seen.answer(RecordQuestion(ref))
     if revision is None:
         return lacks(f"release {name}: revision {number} is being read", ref)
     if isinstance(revision, str):

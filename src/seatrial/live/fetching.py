@@ -17,9 +17,20 @@ from msgspec import Struct
 from seatrial.live import probe
 from seatrial.live.client import Client, denial_of, path_of
 from seatrial.live.discovery import from_resource_list
-from seatrial.live.seen import FORBIDDEN, IsServed, Keys, KindOf, Probe, ProbeResult, Question, Read, Record, Seen
-from seatrial.live.transport import Disconnected, Refused, Request
-from seatrial.live.watching import Change, follow
+from seatrial.live.seen import (
+    FORBIDDEN,
+    IsServed,
+    Keys,
+    KindOf,
+    Probe,
+    ProbeResult,
+    Question,
+    Read,
+    RecordQuestion,
+    Seen,
+)
+from seatrial.live.transport import Disconnected, LiveRequest, RefusedRequest
+from seatrial.live.watching import WatchedChange, follow
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref, dig, ref_of
 from seatrial.sources.stored import stored_revision
@@ -37,13 +48,13 @@ JOIN_SECONDS = 0.02
 JOINS_MAX = 10
 """A thread that calls a webhook that never answers is left to end with the process."""
 
-EXPECTED = (Refused, Disconnected, CannotContinue)
+EXPECTED = (RefusedRequest, Disconnected, CannotContinue)
 
 RELATED: dict[type[Question], tuple[str, ...]] = {
     IsServed: ("CustomResourceDefinition", "APIService"),
     KindOf: ("CustomResourceDefinition", "APIService"),
     Keys: ("Secret",),
-    Record: ("Secret", "ConfigMap"),
+    RecordQuestion: ("Secret", "ConfigMap"),
     Probe: ("Service", "EndpointSlice", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
 }
 """Kinds whose changes may change the answer to a question."""
@@ -55,7 +66,7 @@ class _Synced(Struct, frozen=True):
 
 
 class _Changed(Struct, frozen=True):
-    change: Change
+    change: WatchedChange
 
 
 class _Failed(Struct, frozen=True):
@@ -63,12 +74,12 @@ class _Failed(Struct, frozen=True):
     why: Exception
 
 
-class _Answered(Struct, frozen=True):
+class _Fetched(Struct, frozen=True):
     question: Question
     answer: Any
 
 
-_Item = _Synced | _Changed | _Failed | _Answered
+_Item = _Synced | _Changed | _Failed | _Fetched
 
 
 class Fetching:
@@ -170,25 +181,25 @@ class Fetching:
             case _Synced(read, bodies):
                 self._synced.add(read)
                 self.seen.cover(read, bodies)
-            case _Changed(Change("DELETED", body)):
+            case _Changed(WatchedChange("DELETED", body)):
                 self.seen.drop(ref_of(body))
                 self._forget(str(body.get("kind")))
-            case _Changed(Change("ADDED" | "MODIFIED", body)):
+            case _Changed(WatchedChange("ADDED" | "MODIFIED", body)):
                 self.seen.put(body)
                 self._forget(str(body.get("kind")))
             case _Failed(read, why):
                 self._failed(read, why)
-            case _Answered(question, answer):
+            case _Fetched(question, answer):
                 self._answered(question, answer)
 
     def _failed(self, read: Read, why: Exception) -> None:
         self._open.discard(read)
-        if isinstance(why, Refused) and why.code in (401, 403):
+        if isinstance(why, RefusedRequest) and why.code in (401, 403):
             self._deny_watch(read)
             self.seen.forbid(read)
-        elif isinstance(why, Refused) and why.code == 404:  # Its CRD was deleted.
+        elif isinstance(why, RefusedRequest) and why.code == 404:  # Its CRD was deleted.
             self._not_served(read)
-        elif read in self._synced and not (isinstance(why, Refused) and why.code < 429):
+        elif read in self._synced and not (isinstance(why, RefusedRequest) and why.code < 429):
             self.seen.uncover(read)  # The API server was there, and may come back before the deadline.
         else:
             raise CannotContinue(str(why)) from why
@@ -273,9 +284,9 @@ class Fetching:
 
     def _ask(self, question: Question, known: Body | None) -> None:
         try:
-            self._put(_Answered(question, self._answer(question, known)))
+            self._put(_Fetched(question, self._answer(question, known)))
         except EXPECTED as why:
-            self._put(_Answered(question, CannotContinue(str(why))))
+            self._put(_Fetched(question, CannotContinue(str(why))))
 
     def _put(self, item: _Item) -> None:
         if not self.client.transport.is_closed:  # A closed client fails, and that is no news.
@@ -291,7 +302,7 @@ class Fetching:
             case Keys(secret):
                 body = self._whole(secret)
                 return tuple(dig(body, "data") or ()) if isinstance(body, dict) else body
-            case Record(record):
+            case RecordQuestion(record):
                 body = self._whole(record)
                 return stored_revision(body) if isinstance(body, dict) and body else FORBIDDEN
             case Probe(_, webhook):
@@ -304,8 +315,8 @@ class Fetching:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
         absent = f"{group}/{version} does not serve {kind}" if group else f"{version} does not serve {kind}"
         try:
-            document = self.client.transport.send(Request("GET", path, retries=0)).body
-        except Refused as refused:
+            document = self.client.transport.send(LiveRequest("GET", path, retries=0)).body
+        except RefusedRequest as refused:
             return absent if refused.code == 404 else refused.refusal.message
         return "" if any(found.kind == kind for found in from_resource_list(document)) else absent
 
@@ -315,8 +326,8 @@ class Fetching:
         assert kind is not None
         path, denial = path_of(kind, ref.namespace, ref.name), denial_of("get", kind, ref.namespace)
         try:
-            return self.client.transport.send(Request("GET", path, denial=denial)).body
-        except Refused as refused:
+            return self.client.transport.send(LiveRequest("GET", path, denial=denial)).body
+        except RefusedRequest as refused:
             if refused.code == 404:
                 return {}
             if refused.code == 403:

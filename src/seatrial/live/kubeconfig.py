@@ -35,7 +35,7 @@ class Pem(Struct, frozen=True):
         return bool(self.file or self.text)
 
 
-class Target(Struct, frozen=True):
+class ClusterAccess(Struct, frozen=True):
     """A cluster and how to authenticate there."""
 
     server: str
@@ -65,7 +65,7 @@ def find_target(
     namespace: str = "",
     environment: Mapping[str, str] | None = None,
     account: Path = SERVICE_ACCOUNT,
-) -> Target:
+) -> ClusterAccess:
     """The cluster that kubectl would use with these options.
 
     In this order: --kubeconfig, the files of KUBECONFIG, ~/.kube/config, the service account of the pod.
@@ -139,7 +139,7 @@ def _named(config: Body, part: str, name: str, doing: str) -> Body:
     return entry
 
 
-def _target(cluster: Body, user: Body, context: str, namespace: str) -> Target:
+def _target(cluster: Body, user: Body, context: str, namespace: str) -> ClusterAccess:
     server = str(cluster.get("server") or "")
     if not server.startswith(("http://", "https://")):
         raise CannotContinue(f"use context '{context}': its cluster has no server address")
@@ -147,7 +147,7 @@ def _target(cluster: Body, user: Body, context: str, namespace: str) -> Target:
         raise CannotContinue(
             f"use context '{context}': auth-provider was removed in Kubernetes 1.26; use an exec plugin"
         )
-    return Target(
+    return ClusterAccess(
         server=server.rstrip("/"),
         namespace=namespace,
         context=context,
@@ -178,13 +178,13 @@ def _pem(entry: Body, field: str) -> Pem:
         raise CannotContinue(f"read the kubeconfig: {field}-data is not base64 of a certificate or key") from None
 
 
-def _in_cluster(variables: Mapping[str, str], account: Path) -> Target | None:
+def _in_cluster(variables: Mapping[str, str], account: Path) -> ClusterAccess | None:
     host, port = variables.get("KUBERNETES_SERVICE_HOST", ""), variables.get("KUBERNETES_SERVICE_PORT", "")
     token = account / "token"
     if not host or not port or not token.is_file():
         return None
     namespace = account / "namespace"
-    return Target(
+    return ClusterAccess(
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
         namespace=namespace.read_text().strip() if namespace.is_file() else "default",
         authority=Pem(file=str(account / "ca.crt")),

@@ -19,7 +19,7 @@ CYCLES_MAX = 1_000
 LAST = len(INSTALL_ORDER)
 
 
-class Gate(Struct, frozen=True):
+class ApplyGate(Struct, frozen=True):
     """What must be usable before an object is applied, and why."""
 
     object: Ref
@@ -29,22 +29,22 @@ class Gate(Struct, frozen=True):
     """Whether it is a Service behind a webhook, which must have ready endpoints."""
 
 
-class Step(Struct, frozen=True):
+class ApplyStep(Struct, frozen=True):
     resource: Resource
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[ApplyGate, ...] = ()
 
     @property
     def ref(self) -> Ref:
         return self.resource.ref
 
 
-class Order(Struct, frozen=True):
-    steps: tuple[Step, ...]
+class ApplyOrder(Struct, frozen=True):
+    steps: tuple[ApplyStep, ...]
     broken: tuple[Link, ...] = ()
     """Links of cycles that are not waited for."""
 
 
-def ordered(graph: Graph) -> Order:
+def ordered(graph: Graph) -> ApplyOrder:
     """Every object after what it needs; among those that may come next, by Helm's order of kinds and by name."""
     links = {link for link in graph.links if link.blocks and link.user != link.object}
     broken: list[Link] = []
@@ -56,12 +56,14 @@ def ordered(graph: Graph) -> Order:
         links -= weakest
         broken += weakest
     needs = _needs(links)
-    gates: dict[Ref, dict[Gate, None]] = {}
+    gates: dict[Ref, dict[ApplyGate, None]] = {}
     for link in sorted(links):
         if gate := _gate(link, graph):
             gates.setdefault(link.user, {})[gate] = None
     refs = (ref for ref in _sorted(needs, graph.resources) if ref in graph.resources)
-    return Order(tuple(Step(graph.resources[ref], tuple(gates.get(ref, ()))) for ref in refs), tuple(sorted(broken)))
+    return ApplyOrder(
+        tuple(ApplyStep(graph.resources[ref], tuple(gates.get(ref, ()))) for ref in refs), tuple(sorted(broken))
+    )
 
 
 def _needs(links: Iterable[Link]) -> dict[Ref, set[Ref]]:
@@ -93,7 +95,7 @@ def _strength(link: Link) -> int:
     return 0 if link.gate else 1
 
 
-def _gate(link: Link, graph: Graph) -> Gate | None:
+def _gate(link: Link, graph: Graph) -> ApplyGate | None:
     """What an object waits for before it is applied. Objects outside of the input are not waited for."""
     if link.object not in graph.resources and link.object not in graph.made:
         return None
@@ -101,16 +103,16 @@ def _gate(link: Link, graph: Graph) -> Gate | None:
         case "backend":
             return None  # What needs the Service waits for its endpoints.
         case "namespace":
-            return Gate(link.object, "its namespace")
+            return ApplyGate(link.object, "its namespace")
         case "definition":
-            return Gate(link.object, "its CRD")
+            return ApplyGate(link.object, "its CRD")
         case "webhook":
-            return Gate(link.object, "a webhook that is called for it")
+            return ApplyGate(link.object, "a webhook that is called for it")
         case "made by":
-            return Gate(link.object, "what creates it")
+            return ApplyGate(link.object, "what creates it")
         case "field":
             why = "the backend of its webhook" if link.gate else f"named in {path(link.field)}"
-            return Gate(link.object, why, link.key, endpoints=link.gate)
+            return ApplyGate(link.object, why, link.key, endpoints=link.gate)
 
 
 def _sorted(needs: dict[Ref, set[Ref]], resources: dict[Ref, Resource]) -> Iterator[Ref]:

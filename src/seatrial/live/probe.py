@@ -16,7 +16,7 @@ from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.kinds.webhooks import matching
 from seatrial.live.client import Client, denial_of, path_of
 from seatrial.live.seen import ProbeResult
-from seatrial.live.transport import Refused, Request
+from seatrial.live.transport import LiveRequest, RefusedRequest
 from seatrial.model.resource import Body, dig, labels_of, listed, name_of
 
 NAME = "seatrial-probe"
@@ -66,17 +66,17 @@ def call(client: Client, configuration: Body, webhook: str) -> ProbeResult:
     return result
 
 
-def _sent(client: Client, request: Request, hook: matching.Hook, *, mutating: bool) -> ProbeResult:
+def _sent(client: Client, request: LiveRequest, hook: matching.Hook, *, mutating: bool) -> ProbeResult:
     try:
         client.transport.send(request)
-    except Refused as refused:
+    except RefusedRequest as refused:
         return _read(refused, hook, mutating=mutating)
     if hook.conditional:
         return ProbeResult(untold="its matchConditions may leave out the object of the dry run")
     return ProbeResult()
 
 
-def _read(refused: Refused, hook: matching.Hook, *, mutating: bool) -> ProbeResult:
+def _read(refused: RefusedRequest, hook: matching.Hook, *, mutating: bool) -> ProbeResult:
     """What a refusal says of the webhook. Mutating webhooks are called before an object is validated, others after."""
     said = refused.refusal.message
     if failed := _FAILED.search(said):
@@ -108,13 +108,13 @@ def _is_matched(hook: matching.Hook, kind: ServedKind, operation: str) -> bool:
     )
 
 
-def _requests(client: Client, hook: matching.Hook, kind: ServedKind) -> Iterator[Request]:
+def _requests(client: Client, hook: matching.Hook, kind: ServedKind) -> Iterator[LiveRequest]:
     namespace = _namespace(client, hook) if kind.namespaced else ""
     if namespace is None:
         return
     if _is_matched(hook, kind, "CREATE") and (labels := _labels(hook.objects)) is not None:
         body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": NAME, "labels": labels}}
-        yield Request(
+        yield LiveRequest(
             "POST",
             path_of(kind, namespace),
             {"dryRun": "All", "fieldManager": MANAGER},
@@ -124,7 +124,7 @@ def _requests(client: Client, hook: matching.Hook, kind: ServedKind) -> Iterator
         )
     if _is_matched(hook, kind, "UPDATE") and (existing := _existing(client, hook, kind)) is not None:
         home = str(dig(existing, "metadata", "namespace") or "")
-        yield Request(
+        yield LiveRequest(
             "PATCH",
             path_of(kind, home, name_of(existing)),
             {"dryRun": "All", "fieldManager": MANAGER},
@@ -143,7 +143,7 @@ def _namespace(client: Client, hook: matching.Hook) -> str | None:
     assert served is not None
     try:
         found = [body for body in client.list(served) if not is_terminating(body)]
-    except Refused:
+    except RefusedRequest:
         return client.namespace
     fitting = [name_of(body) for body in found if fits(labels_of(body), hook.namespaces)]
     return client.namespace if client.namespace in fitting else next(iter(fitting), None)
@@ -165,7 +165,7 @@ def _existing(client: Client, hook: matching.Hook, kind: ServedKind) -> Body | N
     try:
         objects = client.list(kind, client.namespace if kind.namespaced else "", metadata_only=True)
         return next((body for body in objects if fits(labels_of(body), hook.objects)), None)
-    except Refused:
+    except RefusedRequest:
         return None
 
 
@@ -178,7 +178,7 @@ def _content(client: Client, kind: ServedKind) -> Body:
         return {}
     try:
         crd = client.get(crds, "", f"{kind.plural}.{kind.group}")
-    except Refused:
+    except RefusedRequest:
         return {}
     version: Body = next((one for one in listed(crd, "spec", "versions") if one.get("name") == kind.version), {})
     made = sample(dig(version, "schema", "openAPIV3Schema") or {})

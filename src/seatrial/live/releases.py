@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from seatrial.helm import records
 from seatrial.live.client import Client, denial_of, path_of
-from seatrial.live.transport import Refused, Request
+from seatrial.live.transport import LiveRequest, RefusedRequest
 from seatrial.model.errors import CannotContinue
 from seatrial.model.masking import Mask, hidden, is_secret, without_secrets
 from seatrial.model.resource import Body, Place, labels_of, listed, metadata, name_of
@@ -52,7 +52,7 @@ def stored(client: Client, namespace: str = "", release: str = "") -> Iterator[S
         try:
             bodies = client.list(kind, namespace, labels=labels, fields=fields, metadata_only=True) if kind else ()
             yield from (one for body in bodies for one in _described(body, name))
-        except Refused as refused:
+        except RefusedRequest as refused:
             if refused.code != 403:
                 raise
 
@@ -90,8 +90,8 @@ def decoded(client: Client, revisions: Iterable[Stored]) -> Iterator[Body]:
         assert kind is not None
         path = path_of(kind, one.namespace, one.name)
         try:
-            body = client.transport.send(Request("GET", path, denial=denial_of("get", kind, one.namespace))).body
-        except Refused as refused:
+            body = client.transport.send(LiveRequest("GET", path, denial=denial_of("get", kind, one.namespace))).body
+        except RefusedRequest as refused:
             if refused.code in (403, 404):
                 continue
             raise

@@ -10,7 +10,7 @@ from typing import Any
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.kinds.workloads.kubelet import ANY_KEY
 from seatrial.live.client import TABLE, Client, denial_of, path_of, without_last_applied
-from seatrial.live.transport import Refused, Request
+from seatrial.live.transport import LiveRequest, RefusedRequest
 from seatrial.model.resource import Body, annotations_of, dig, listed, metadata
 
 NO_VALUE = ""
@@ -18,10 +18,10 @@ NO_VALUE = ""
 
 def secret(client: Client, kind: ServedKind, namespace: str, name: str) -> Body | None:
     """A Secret with empty values; None if there is none."""
-    request = Request("GET", path_of(kind, namespace, name), accept=TABLE, denial=denial_of("get", kind, namespace))
+    request = LiveRequest("GET", path_of(kind, namespace, name), accept=TABLE, denial=denial_of("get", kind, namespace))
     try:
         table = client.transport.send(request).body
-    except Refused as refused:
+    except RefusedRequest as refused:
         if refused.code == 404:
             return None
         raise

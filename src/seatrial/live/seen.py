@@ -58,7 +58,7 @@ class Keys(Struct, frozen=True):
     secret: Ref
 
 
-class Record(Struct, frozen=True):
+class RecordQuestion(Struct, frozen=True):
     """Question: what does Helm's record of a revision hold? The answer is the revision, or `FORBIDDEN`."""
 
     object: Ref
@@ -84,7 +84,7 @@ class ProbeResult(Struct, frozen=True):
 FORBIDDEN = "forbidden"
 """The answer to a question that the user may not ask."""
 
-Question = IsServed | KindOf | Keys | Record | Probe
+Question = IsServed | KindOf | Keys | RecordQuestion | Probe
 
 
 class Seen:

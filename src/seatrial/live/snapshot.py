@@ -15,7 +15,7 @@ from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.live import backends, keeping, releases, secrets
 from seatrial.live.client import Client
 from seatrial.live.placing import NODES, has_pods
-from seatrial.live.transport import Refused
+from seatrial.live.transport import RefusedRequest
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, Ref, dig, listed, metadata, name_of, ref_of
 from seatrial.model.snapshot import Snapshot
@@ -188,7 +188,7 @@ class _Taking:
             self._progress(f"read {ref}")
             try:
                 body = self._read(kind, ref)
-            except Refused as refused:
+            except RefusedRequest as refused:
                 if refused.code == 403:
                     continue
                 raise
@@ -217,7 +217,7 @@ class _Taking:
                 assert kind is not None
                 try:
                     bindings = [body for body in self._client.list(kind, home) if _binds(body, accounts)]
-                except Refused as refused:
+                except RefusedRequest as refused:
                     if refused.code != 403:
                         raise
                     self._assume_rights()
@@ -239,7 +239,7 @@ class _Taking:
             for body in self._client.list(kind, namespace):
                 if kind.kind != "APIService" or dig(body, "spec", "service"):  # The others are the API server's own.
                     self._keep(body)
-        except Refused as refused:
+        except RefusedRequest as refused:
             return _is_gone(refused)
         return True
 
@@ -250,7 +250,7 @@ class _Taking:
                 wanted = workload_of(body) is not None or backends.is_behind(body, services)
                 if wanted and keeping.is_running(body):
                     self._found.setdefault(ref_of(body), keeping.stand_in(body))
-        except Refused as refused:
+        except RefusedRequest as refused:
             return _is_gone(refused)
         return True
 
@@ -262,12 +262,12 @@ def _readable(items: Iterable[T]) -> Iterator[T]:
     """Items up to where reading them is forbidden, which `Client.denials` keeps."""
     try:
         yield from items
-    except Refused as refused:
+    except RefusedRequest as refused:
         if refused.code not in (403, 404):
             raise
 
 
-def _is_gone(refused: Refused) -> bool:
+def _is_gone(refused: RefusedRequest) -> bool:
     """Whether the kind is not served any more; False if reading it is forbidden."""
     if refused.code not in (403, 404):
         raise refused

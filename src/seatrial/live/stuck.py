@@ -48,14 +48,14 @@ REVISION = "deployment.kubernetes.io/revision"
 _WEBHOOK = re.compile(r'(?:failed calling|admission) webhook "(?P<name>[^"]+)"')
 
 
-class Link(Struct, frozen=True):
+class ChainLink(Struct, frozen=True):
     """One object of a chain, and what it says."""
 
     object: Ref | None
     says: str
 
 
-def chain(ref: Ref, seen: Seen, visited: frozenset[Ref] = frozenset()) -> tuple[Link, ...]:
+def chain(ref: Ref, seen: Seen, visited: frozenset[Ref] = frozenset()) -> tuple[ChainLink, ...]:
     """From this object to the one at the root, each with its own words; empty if the object is usable."""
     if ref in visited or len(visited) > DEPTH_MAX:
         return ()
@@ -65,14 +65,14 @@ def chain(ref: Ref, seen: Seen, visited: frozenset[Ref] = frozenset()) -> tuple[
         return ()
     visited |= {ref}
     body = seen.get(ref)
-    here = Link(ref, _says(ref, body, verdict, seen))
+    here = ChainLink(ref, _says(ref, body, verdict, seen))
     if body is not None and is_terminating(body):
         return (here,)
     candidates = _below(ref, body, verdict, here.says, seen)
     return (here, *next((found for one in candidates if (found := chain(one, seen, visited))), ()))
 
 
-def explained(ref: Ref | None, fetching: Fetching) -> tuple[Link, ...]:
+def explained(ref: Ref | None, fetching: Fetching) -> tuple[ChainLink, ...]:
     """The chain below an object, after what has to be read for it has been read."""
     if ref is None:
         return ()
@@ -81,7 +81,7 @@ def explained(ref: Ref | None, fetching: Fetching) -> tuple[Link, ...]:
     return chain(ref, fetching.seen)
 
 
-def root_of(chains: Iterable[tuple[Link, ...]]) -> tuple[Link, ...]:
+def root_of(chains: Iterable[tuple[ChainLink, ...]]) -> tuple[ChainLink, ...]:
     """The chain whose root most chains share; of several, the longest."""
     given = [one for one in chains if one]
     if not given:

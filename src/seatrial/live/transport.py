@@ -14,7 +14,7 @@ import urllib3
 from msgspec import Struct
 
 from seatrial.live.credentials import Credentials, tls_context
-from seatrial.live.kubeconfig import Target
+from seatrial.live.kubeconfig import ClusterAccess
 from seatrial.model.errors import CannotContinue
 from seatrial.model.refusal import Denial, FieldCause, Refusal
 from seatrial.model.resource import Body, dig, listed
@@ -32,7 +32,7 @@ LINE_BYTES_MAX = 32 * 1024 * 1024
 CONNECTIONS_MAX = 32
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """A request that the API server refused."""
 
     def __init__(self, doing: str, refusal: Refusal, following: str = "") -> None:
@@ -50,7 +50,7 @@ class Disconnected(Exception):
     """A watch was cut off before its end."""
 
 
-class Request(Struct, frozen=True):
+class LiveRequest(Struct, frozen=True):
     method: str
     path: str
     query: Mapping[str, str | int] = msgspec.field(default_factory=dict)
@@ -65,7 +65,7 @@ class Request(Struct, frozen=True):
         return f"{self.method} {self.path}"
 
 
-class Reply(Struct, frozen=True):
+class LiveReply(Struct, frozen=True):
     body: Any
     warnings: tuple[str, ...] = ()
 
@@ -73,7 +73,7 @@ class Reply(Struct, frozen=True):
 class Transport:
     """A pool of connections to one API server. State over time: connections, credentials, and what was forbidden."""
 
-    def __init__(self, target: Target, agent: str = "seatrial") -> None:
+    def __init__(self, target: ClusterAccess, agent: str = "seatrial") -> None:
         self.target = target
         self.denials: dict[Denial, None] = {}
         """Every permission that turned out to be missing, in order."""
@@ -84,14 +84,14 @@ class Transport:
         self._open: set[urllib3.BaseHTTPResponse] = set()
         self.is_closed = False
 
-    def send(self, request: Request) -> Reply:
-        """The decoded reply; raises `Refused` for a Status, and `CannotContinue` if the cluster cannot be reached."""
+    def send(self, request: LiveRequest) -> LiveReply:
+        """The decoded reply; raises `RefusedRequest` for a Status, `CannotContinue` if a cluster cannot be reached."""
         response = self._sent(request)
         if response.status >= 400:
             raise self._refused(request, response.status, response.data)
-        return Reply(_decoded(request, response.data), tuple(response.headers.getlist("warning")))
+        return LiveReply(_decoded(request, response.data), tuple(response.headers.getlist("warning")))
 
-    def lines(self, request: Request, seconds: float) -> Iterator[bytes]:
+    def lines(self, request: LiveRequest, seconds: float) -> Iterator[bytes]:
         """The lines of a stream until the server ends it; raises `Disconnected` if it breaks off before."""
         response = self._sent(request, streams=True, seconds=seconds)
         if response.status >= 400:
@@ -112,14 +112,14 @@ class Transport:
                 response.shutdown()
         self._pool.clear()
 
-    def _sent(self, request: Request, *, streams: bool = False, seconds: float = READ_SECONDS_MAX) -> Any:
+    def _sent(self, request: LiveRequest, *, streams: bool = False, seconds: float = READ_SECONDS_MAX) -> Any:
         response = self._once(request, streams, seconds)
         if response.status != 401 or not self._credentials.renew():
             return response
         response.drain_conn()
         return self._once(request, streams, seconds)
 
-    def _once(self, request: Request, streams: bool, seconds: float) -> urllib3.BaseHTTPResponse:
+    def _once(self, request: LiveRequest, streams: bool, seconds: float) -> urllib3.BaseHTTPResponse:
         target = self.target
         url = f"{target.server}{request.path}"
         if request.query:
@@ -146,16 +146,16 @@ class Transport:
         except urllib3.exceptions.HTTPError as why:
             raise CannotContinue(f"{request} at {target.server}: {_reason(why)}") from None
 
-    def _refused(self, request: Request, code: int, data: bytes) -> Refused:
+    def _refused(self, request: LiveRequest, code: int, data: bytes) -> RefusedRequest:
         status = _status(data)
         refusal = status_refusal(status, code) if status else _unknown(code, data)
         if code == 403 and request.denial is not None and not refusal.causes:
             self.denials[request.denial] = None
             refusal = msgspec.structs.replace(refusal, denied=request.denial)
-        return Refused(str(request), refusal, str(dig(status, "metadata", "continue") or ""))
+        return RefusedRequest(str(request), refusal, str(dig(status, "metadata", "continue") or ""))
 
 
-def _pool(target: Target, credentials: Credentials) -> urllib3.PoolManager:
+def _pool(target: ClusterAccess, credentials: Credentials) -> urllib3.PoolManager:
     secure = target.server.startswith("https://")
     settings: dict[str, Any] = {"num_pools": 2, "maxsize": CONNECTIONS_MAX}
     if secure:
@@ -215,7 +215,7 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         raise Disconnected(str(why)) from None
 
 
-def _decoded(request: Request, data: bytes) -> Any:
+def _decoded(request: LiveRequest, data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
     except msgspec.DecodeError:

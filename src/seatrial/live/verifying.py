@@ -18,7 +18,7 @@ from seatrial.helm.ownership import RELEASE_NAME
 from seatrial.kinds.core import conditions
 from seatrial.live.built import BUILD_GROUP, build_fault
 from seatrial.live.delivered import DEPLOYED, hidden_records, newest_record, no_record, records_of
-from seatrial.live.seen import IsServed, Record, Seen
+from seatrial.live.seen import IsServed, RecordQuestion, Seen
 from seatrial.live.usable import absent, object_usable, secret_usable
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Ref, annotations_of, dig, group_of, listed, metadata, uid_of, version_of
@@ -32,7 +32,7 @@ PRECIOUS = (
 """Kinds whose loss takes more with it than the object: content, data, tokens."""
 
 
-class View(Struct, frozen=True):
+class VerifyView(Struct, frozen=True):
     """What is verified."""
 
     releases: tuple[Release, ...]
@@ -51,7 +51,7 @@ class View(Struct, frozen=True):
                     yield resource
 
 
-class Problem(Struct, frozen=True):
+class VerifyProblem(Struct, frozen=True):
     says: str
     object: Ref | None = None
     is_note: bool = False
@@ -64,7 +64,7 @@ class Checked(Struct, frozen=True):
 
     name: str
     about: str
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[VerifyProblem, ...] = ()
     skipped: str = ""
     """Why there was nothing to check."""
 
@@ -79,10 +79,10 @@ class Checked(Struct, frozen=True):
         return "unknown" if all(one.is_note or one.is_unknown for one in self.problems) else "problem"
 
 
-Check = Callable[[View], Iterator[Problem]]
+Check = Callable[[VerifyView], Iterator[VerifyProblem]]
 
 
-def verify(view: View) -> list[Checked]:
+def verify(view: VerifyView) -> list[Checked]:
     """The result of every check."""
     return [
         Checked(name, about, skipped=why)
@@ -93,7 +93,7 @@ def verify(view: View) -> list[Checked]:
     ]
 
 
-def _skipped(name: str, view: View) -> str:
+def _skipped(name: str, view: VerifyView) -> str:
     if name == "uids" and not view.before:
         return "no object of the input was there before" if view.before == {} else "--before was not given"
     if name in ("record", "orphans") and not any(release.chart for release in view.releases):
@@ -111,7 +111,7 @@ def _stays(body: Body) -> bool:
     return runs and hooks.SUCCEEDED not in hooks.delete_policies(body)
 
 
-def _records(view: View) -> Iterator[Problem]:
+def _records(view: VerifyView) -> Iterator[VerifyProblem]:
     """Helm's record of the release is there: a release may delete the namespace that holds it."""
     for release in view.releases:
         if not release.chart:
@@ -119,50 +119,50 @@ def _records(view: View) -> Iterator[Problem]:
         newest = newest_record(release.namespace, release.name, view.seen)
         where = f"release {release.name} in namespace {release.namespace}"
         if newest is None and hidden_records(release.namespace, view.seen):
-            yield Problem(no_record(release.namespace, release.name, view.seen), is_unknown=True)
+            yield VerifyProblem(no_record(release.namespace, release.name, view.seen), is_unknown=True)
             continue
         if newest is None:
-            yield Problem(f"Helm has no record of {where}; helm upgrade and helm uninstall will not find it")
+            yield VerifyProblem(f"Helm has no record of {where}; helm upgrade and helm uninstall will not find it")
             continue
         ref, number, status = newest
         if status != DEPLOYED:
-            yield Problem(f"{where}: revision {number} has status {status}", ref)
-        revision = view.seen.answer(Record(ref))
+            yield VerifyProblem(f"{where}: revision {number} has status {status}", ref)
+        revision = view.seen.answer(RecordQuestion(ref))
         if isinstance(revision, Revision):
             yield from _failed_hooks(revision, where)
 
 
-def _failed_hooks(revision: Revision, where: str) -> Iterator[Problem]:
+def _failed_hooks(revision: Revision, where: str) -> Iterator[VerifyProblem]:
     """Which hooks ran is in the record: a hook has an annotation and no label, so no selector finds it."""
     for hook in revision.record.get("hooks") or ():
         phase = str(dig(hook, "last_run", "phase") or "")
         if phase not in ("", "Succeeded", "Unknown"):
             ref = Ref(str(hook.get("kind")), revision.release.namespace, str(hook.get("name")))
-            yield Problem(f"{where}: its hook {ref} has {phase}", ref)
+            yield VerifyProblem(f"{where}: its hook {ref} has {phase}", ref)
 
 
-def _presence(view: View) -> Iterator[Problem]:
+def _presence(view: VerifyView) -> Iterator[VerifyProblem]:
     for resource in view.regular():
         ref, api_version = resource.ref, str(resource.body.get("apiVersion") or "")
         unserved = view.seen.answer(IsServed(group_of(api_version), version_of(api_version), ref.kind))
         if unserved:
-            yield Problem(f"{ref}: {unserved}", ref)
+            yield VerifyProblem(f"{ref}: {unserved}", ref)
         elif view.seen.get(ref) is None:
-            yield Problem(absent(ref, view.seen).missing, ref, is_unknown=not _known(ref, view.seen))
+            yield VerifyProblem(absent(ref, view.seen).missing, ref, is_unknown=not _known(ref, view.seen))
 
 
-def _readiness(view: View) -> Iterator[Problem]:
+def _readiness(view: VerifyView) -> Iterator[VerifyProblem]:
     for resource in view.regular():
         body = view.seen.get(resource.ref)
         if body is None:
             continue
         verdict = object_usable(resource.ref, view.seen)
         if not verdict.usable:
-            yield Problem(verdict.missing, resource.ref)
-        yield from (Problem(note, resource.ref, is_note=True) for note in verdict.notes)
+            yield VerifyProblem(verdict.missing, resource.ref)
+        yield from (VerifyProblem(note, resource.ref, is_note=True) for note in verdict.notes)
 
 
-def _secrets(view: View) -> Iterator[Problem]:
+def _secrets(view: VerifyView) -> Iterator[VerifyProblem]:
     """What operators create from the objects is there, with the keys that others use."""
     keys: dict[Ref, set[str]] = {ref: set() for ref in view.graph.made}
     for link in view.graph.links:
@@ -172,10 +172,10 @@ def _secrets(view: View) -> Iterator[Problem]:
         wanted = tuple(sorted(keys[ref]))
         verdict = secret_usable(ref, view.seen, wanted) if ref.kind == "Secret" else object_usable(ref, view.seen)
         if not verdict.usable:
-            yield Problem(verdict.missing, ref, is_unknown=not _known(ref, view.seen))
+            yield VerifyProblem(verdict.missing, ref, is_unknown=not _known(ref, view.seen))
 
 
-def _order(view: View) -> Iterator[Problem]:
+def _order(view: VerifyView) -> Iterator[VerifyProblem]:
     """No object was written before what it needs existed. Read from creation times and the times of field managers."""
     for link in view.graph.links:
         if link.optional or link.guess or link.stage not in BLOCKING or link.user == link.object:
@@ -185,10 +185,12 @@ def _order(view: View) -> Iterator[Problem]:
             continue
         late = (_created(needed) - _written(user)).total_seconds()
         if late > ORDER_SECONDS:
-            yield Problem(f"{link.object} was created {late:.0f} s after {link.user}, which needs it", link.object)
+            yield VerifyProblem(
+                f"{link.object} was created {late:.0f} s after {link.user}, which needs it", link.object
+            )
 
 
-def _uids(view: View) -> Iterator[Problem]:
+def _uids(view: VerifyView) -> Iterator[VerifyProblem]:
     """Objects that were there before are the same objects now."""
     for resource in view.regular():
         before, body = (view.before or {}).get(resource.ref), view.seen.get(resource.ref)
@@ -196,17 +198,17 @@ def _uids(view: View) -> Iterator[Problem]:
             continue
         expected = hooks.is_hook(resource.body) and resource.ref.kind not in PRECIOUS
         says = f"{resource.ref} was deleted and created again (uid {before} before, {uid_of(body)} now)"
-        yield Problem(says, resource.ref, is_note=expected)
+        yield VerifyProblem(says, resource.ref, is_note=expected)
 
 
-def _orphans(view: View) -> Iterator[Problem]:
+def _orphans(view: VerifyView) -> Iterator[VerifyProblem]:
     """Objects of earlier revisions that the newest one does not have, and that are still there as this release's."""
     for release in view.releases:
         if not release.chart:
             continue
         kept = {resource.ref for resource in (*release.resources, *release.crds)}
         for ref, number, _ in reversed(records_of(release.namespace, release.name, view.seen)):
-            revision = view.seen.answer(Record(ref))
+            revision = view.seen.answer(RecordQuestion(ref))
             if not isinstance(revision, Revision):
                 continue
             for resource in revision.release.resources:
@@ -215,16 +217,18 @@ def _orphans(view: View) -> Iterator[Problem]:
                     yield from _orphan(resource, body, release, number)
 
 
-def _orphan(resource: Resource, body: Body, release: Release, number: int) -> Iterator[Problem]:
+def _orphan(resource: Resource, body: Body, release: Release, number: int) -> Iterator[VerifyProblem]:
     if hooks.is_hook(resource.body):
-        yield Problem(f"{resource.ref} is left of a hook of revision {number}; Helm never deletes it", resource.ref)
+        yield VerifyProblem(
+            f"{resource.ref} is left of a hook of revision {number}; Helm never deletes it", resource.ref
+        )
     elif annotations_of(body).get(RELEASE_NAME) == release.name:
         kept = annotations_of(body).get(hooks.RESOURCE_POLICY) == "keep"
         why = "its resource-policy is keep" if kept else "nothing deletes it"
-        yield Problem(f"{resource.ref} is left of revision {number}: {why}", resource.ref, is_note=kept)
+        yield VerifyProblem(f"{resource.ref} is left of revision {number}: {why}", resource.ref, is_note=kept)
 
 
-def _cleanup(view: View) -> Iterator[Problem]:
+def _cleanup(view: VerifyView) -> Iterator[VerifyProblem]:
     """Finished Jobs that nothing removes: no TTL, and no hook policy that deletes them when they succeed."""
     for resource in view.regular():
         body = view.seen.get(resource.ref) if (resource.ref.group, resource.ref.kind) == ("batch", "Job") else None
@@ -232,10 +236,10 @@ def _cleanup(view: View) -> Iterator[Problem]:
             continue
         if conditions.is_true(body, "Complete"):
             says = f"{resource.ref} is complete and stays: it has no ttlSecondsAfterFinished"
-            yield Problem(says, resource.ref, is_note=True)
+            yield VerifyProblem(says, resource.ref, is_note=True)
 
 
-def _logs(view: View) -> Iterator[Problem]:
+def _logs(view: VerifyView) -> Iterator[VerifyProblem]:
     """A Job that failed still has a pod, whose log tells why."""
     for resource in view.regular():
         body = view.seen.get(resource.ref) if (resource.ref.group, resource.ref.kind) == ("batch", "Job") else None
@@ -243,26 +247,26 @@ def _logs(view: View) -> Iterator[Problem]:
             continue
         kept = dig(body, "spec", "template", "spec", "restartPolicy") == "Never"
         why = "" if kept else "; with restartPolicy OnFailure the Job controller deletes them, with Never it keeps them"
-        yield Problem(f"{resource.ref} failed, and its pods are gone with their logs{why}", resource.ref)
+        yield VerifyProblem(f"{resource.ref} failed, and its pods are gone with their logs{why}", resource.ref)
 
 
-def _builds(view: View) -> Iterator[Problem]:
+def _builds(view: VerifyView) -> Iterator[VerifyProblem]:
     """The newest build of every BuildConfig is complete, and its tag has the image of that build."""
     for resource in view.regular():
         ref = resource.ref
         if (ref.group, ref.kind) != (BUILD_GROUP, "BuildConfig") or view.seen.get(ref) is None:
             continue
         if says := build_fault(ref, view.seen):
-            yield Problem(says, ref)
+            yield VerifyProblem(says, ref)
 
 
-def _left(view: View) -> Iterator[Problem]:
+def _left(view: VerifyView) -> Iterator[VerifyProblem]:
     """Objects of a release that was removed. Helm leaves hooks, CRDs and what has the policy `keep`."""
     for release in view.releases:
         if release.chart and (newest := newest_record(release.namespace, release.name, view.seen)):
             ref, number, status = newest
             note = status == "uninstalled"
-            yield Problem(f"Helm has a record of revision {number}, with status {status}", ref, is_note=note)
+            yield VerifyProblem(f"Helm has a record of revision {number}, with status {status}", ref, is_note=note)
         crds = {resource.ref for resource in release.crds}
         for resource in (*release.resources, *release.crds):
             body = view.seen.get(resource.ref)
@@ -272,7 +276,7 @@ def _left(view: View) -> Iterator[Problem]:
             hook = "a hook, which Helm does not delete" if hooks.is_hook(resource.body) and release.chart else ""
             why = hook or ("its resource-policy is keep" if resource.ref not in crds else "Helm never deletes crds/")
             says = f"{resource.ref} is left" + (f": {why}" if hook or kept else "")
-            yield Problem(says, resource.ref, is_note=kept and not hook)
+            yield VerifyProblem(says, resource.ref, is_note=kept and not hook)
 
 
 def _created(body: Body) -> datetime:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.live.client import METADATA_LIST, Client, denial_of, is_secret, partial_of, path_of, selectors
-from seatrial.live.transport import JSON, Disconnected, Refused, Request, status_refusal
+from seatrial.live.transport import JSON, Disconnected, LiveRequest, RefusedRequest, status_refusal
 from seatrial.model.resource import Body, dig, metadata, name_of
 
 WATCH_SECONDS_MAX = 300
@@ -28,7 +28,7 @@ METADATA_EVENT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,a
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED", "SYNCED"]
 
 
-class Change(Struct, frozen=True):
+class WatchedChange(Struct, frozen=True):
     """An object that was found, changed or deleted; `SYNCED` once all objects of a list were sent."""
 
     type: ChangeType
@@ -47,7 +47,7 @@ def follow(
     labels: str = "",
     fields: str = "",
     metadata_only: bool = False,
-) -> Iterator[Change]:
+) -> Iterator[WatchedChange]:
     """The objects as they are, `SYNCED`, then every change, until `seconds` have passed or the client is closed.
 
     A watch that is cut off is resumed where it was. If that is too long ago (410), a new list says what has changed.
@@ -77,7 +77,7 @@ class _Following:
         self._version = ""
         self._failures = 0
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[WatchedChange]:
         while self._left() > 0 and not self._client.transport.is_closed:
             try:
                 if not self._version:
@@ -86,13 +86,13 @@ class _Following:
                 self._failures = 0
             except Disconnected as why:
                 self._failed(why)
-            except Refused as refused:
+            except RefusedRequest as refused:
                 self._refused(refused)
 
     def _left(self) -> float:
         return self._until - time.monotonic()
 
-    def _listed(self) -> Iterator[Change]:
+    def _listed(self) -> Iterator[WatchedChange]:
         """All objects, and what is gone since the last list."""
         gone = dict(self._known)
         pages = self._client.pages(
@@ -108,13 +108,13 @@ class _Following:
                 body = self._shown(item)
                 type_: ChangeType = "MODIFIED" if gone.pop(_key(body), None) else "ADDED"
                 self._known[_key(body)] = _name_only(body)
-                yield Change(type_, body)
+                yield WatchedChange(type_, body)
         for key, body in gone.items():
             del self._known[key]
-            yield Change("DELETED", body)
-        yield Change("SYNCED")
+            yield WatchedChange("DELETED", body)
+        yield WatchedChange("SYNCED")
 
-    def _watched(self) -> Iterator[Change]:
+    def _watched(self) -> Iterator[WatchedChange]:
         seconds = max(1, min(WATCH_SECONDS_MAX, math.ceil(self._left())))
         query: dict[str, str | int] = {
             "watch": "true",
@@ -123,7 +123,7 @@ class _Following:
             "timeoutSeconds": seconds,
             **self._selected,
         }
-        request = Request(
+        request = LiveRequest(
             "GET",
             path_of(self._kind, self._namespace),
             query,
@@ -137,12 +137,12 @@ class _Following:
             if self._left() <= 0:
                 return
 
-    def _read(self, event: Body) -> Change | None:
+    def _read(self, event: Body) -> WatchedChange | None:
         type_, body = event.get("type"), event.get("object")
         if not isinstance(body, dict):
             raise Disconnected("an event without an object")
         if type_ == "ERROR":
-            raise Refused(f"watch {self._kind.plural}", status_refusal(body))
+            raise RefusedRequest(f"watch {self._kind.plural}", status_refusal(body))
         self._version = str(metadata(body).get("resourceVersion") or self._version)
         if type_ not in ("ADDED", "MODIFIED", "DELETED"):  # BOOKMARK, and what later versions add
             return None
@@ -151,14 +151,14 @@ class _Following:
             self._known.pop(_key(shown), None)
         else:
             self._known[_key(shown)] = _name_only(shown)
-        return Change(type_, shown)
+        return WatchedChange(type_, shown)
 
     def _shown(self, body: Body) -> Body:
         if self._partial:
             return partial_of(body, self._kind)
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind, **body}
 
-    def _refused(self, refused: Refused) -> None:
+    def _refused(self, refused: RefusedRequest) -> None:
         """Go on after an expired version (a new list) or a fault of the server; give up otherwise."""
         if refused.code in (410, 504) or refused.refusal.reason in ("Expired", "Gone"):
             self._version = ""

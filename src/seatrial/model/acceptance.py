@@ -56,7 +56,7 @@ class Audit(Struct, frozen=True):
     check: Callable[[Sequence[Idle]], Iterator[Finding]]
 
 
-class Written(Struct, frozen=True):
+class WrittenObject(Struct, frozen=True):
     """An object of the newest revision of the input."""
 
     ref: Ref

@@ -27,7 +27,7 @@ REMOTE_COMPONENTS = (
 """Components that the provider expands: a dependency on one waits for everything in it."""
 
 
-class Options(Struct, frozen=True, omit_defaults=True):
+class RegisteredOptions(Struct, frozen=True, omit_defaults=True):
     """Resource options that change what the engine does."""
 
     delete_before_replace: bool | None = None
@@ -76,7 +76,7 @@ class Registration(Struct, frozen=True, omit_defaults=True):
     """URNs under which the engine may know it."""
     asked: tuple[str, ...] = ()
     """The URNs that `dependsOn` names in the program, if known."""
-    options: Options = Options()
+    options: RegisteredOptions = RegisteredOptions()
     provider: str = ""
     """The URN of its provider; empty for the default one."""
     manner: Manner = Manner()

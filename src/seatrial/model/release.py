@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from seatrial.model.program import Program
 from seatrial.model.resource import Body, Origin, Path, Place, Pointer, Ref
-from seatrial.model.result import Consumer, Difference, Prerequisite
+from seatrial.model.result import Consumer, Prerequisite, RenderedDifference
 from seatrial.model.timeline import Rehearsal
 from seatrial.model.trial import Operator
 
@@ -141,7 +141,7 @@ class Case(Struct, frozen=True, omit_defaults=True):
     """The same, where the user says that it is not in the cluster: it is not assumed."""
     missing_dependencies: tuple[str, ...] = ()
     """Charts that Chart.yaml lists and that are missing."""
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[RenderedDifference, ...] = ()
     """Objects that differ between renderings of one chart."""
     consumer: Consumer | None = None
     """The chart of this case, if the input is a library."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from seatrial.model.acceptance import Ignored, Written
+from seatrial.model.acceptance import Ignored, WrittenObject
 from seatrial.model.engine import EngineId
 from seatrial.model.finding import Certainty, Damage, Finding
 from seatrial.model.interruption import Interrupted
@@ -40,7 +40,7 @@ class Prerequisite(Struct, frozen=True, omit_defaults=True, order=True):
     """The operator that installs it, if that is known: `external-secrets`."""
 
 
-class Difference(Struct, frozen=True, omit_defaults=True, order=True):
+class RenderedDifference(Struct, frozen=True, omit_defaults=True, order=True):
     """An object that differs between renderings of the chart."""
 
     object: str
@@ -76,7 +76,7 @@ class Standing(Struct, frozen=True):
     stopped_by: Stop | None = None
 
 
-class About(Struct, frozen=True):
+class CalledFor(Struct, frozen=True):
     """Objects that a webhook is called for, and when."""
 
     operations: tuple[str, ...]
@@ -121,7 +121,7 @@ class Gate(Struct, frozen=True):
     """Its failurePolicy, and later values of it during the trial; empty for a conversion."""
     rules: tuple[Body, ...]
     """As in the configuration."""
-    about: tuple[About, ...]
+    about: tuple[CalledFor, ...]
     needs: tuple[Requirement, ...]
     moments: tuple[Asked, ...]
     place: Place | None
@@ -132,7 +132,7 @@ class Consumer(Struct, frozen=True, omit_defaults=True, order=True):
 
     chart: str
     helpers: tuple[str, ...] = ()
-    flipped: tuple[Difference, ...] = ()
+    flipped: tuple[RenderedDifference, ...] = ()
     """Objects that appear, disappear, or change between regular resource and hook."""
     changed: tuple[str, ...] = ()
     """Objects whose content differs."""
@@ -167,7 +167,7 @@ class Change(Struct, frozen=True):
     now: Judged | None
 
 
-class Edge(Struct, frozen=True, order=True):
+class Dependency(Struct, frozen=True, order=True):
     """One thing depends on another."""
 
     user: str
@@ -182,8 +182,8 @@ class Comparison(Struct, frozen=True):
     before: tuple[Standing, ...]
     now: tuple[Standing, ...]
     changes: tuple[Change, ...]
-    gained: tuple[Edge, ...]
-    lost: tuple[Edge, ...]
+    gained: tuple[Dependency, ...]
+    lost: tuple[Dependency, ...]
 
 
 class EngineDifference(Struct, frozen=True):
@@ -287,8 +287,8 @@ class Result(Struct, frozen=True):
     """Where each object of the releases is written; of several revisions, in the last one."""
     pages: dict[str, str] = {}
     """The page of each rule that found something, by its name."""
-    differences: tuple[Difference, ...] = ()
-    contrasts: tuple[Difference, ...] = ()
+    differences: tuple[RenderedDifference, ...] = ()
+    contrasts: tuple[RenderedDifference, ...] = ()
     """Objects that the engines of this check treat differently."""
     standings: tuple[Standing, ...] = ()
     """The engines of this check side by side, if there are several."""
@@ -310,7 +310,7 @@ class Result(Struct, frozen=True):
     """How many charts were checked, if the input is a folder of charts."""
     broken: int = 0
     """How many of them could not be checked; `not_rehearsed` has the reasons."""
-    written: tuple[Written, ...] = ()
+    written: tuple[WrittenObject, ...] = ()
     """The objects of the newest revision of the input."""
     ignored: tuple[Ignored, ...] = ()
     """Findings that the user ignores."""

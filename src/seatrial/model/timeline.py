@@ -88,7 +88,7 @@ class SyncTask(Struct, frozen=True, omit_defaults=True):
         return self.phase, self.wave
 
 
-class Condition(Struct, frozen=True, omit_defaults=True):
+class ApplicationCondition(Struct, frozen=True, omit_defaults=True):
     """A condition of an Argo CD Application."""
 
     type: str
@@ -112,7 +112,7 @@ class Operation(Struct, frozen=True, omit_defaults=True):
     tasks: tuple[SyncTask, ...] = ()
     """In the order in which they run."""
     waits_for: tuple[Ref, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[ApplicationCondition, ...] = ()
     """Further conditions of the Application."""
     attempts: int = 1
     hooks_deleted: tuple[Ref, ...] = ()

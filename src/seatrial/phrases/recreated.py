@@ -22,7 +22,7 @@ HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
 LOST_MAX = 6
 
 
-class Ended(Struct, frozen=True):
+class EndsWithObject(Struct, frozen=True):
     """What ends with an object that a controller or an operator acts on."""
 
     certainty: Certainty
@@ -33,7 +33,7 @@ class Ended(Struct, frozen=True):
     events: tuple[Event, ...] = ()
 
 
-def ended_with(moment: Moment, ref: Ref, deletion: Event) -> Ended | None:
+def ended_with(moment: Moment, ref: Ref, deletion: Event) -> EndsWithObject | None:
     """What a controller created for a deleted object and loses with it. `may` for a kind that is not modelled."""
     if held_up(moment, ref):
         return None  # hook-recreate-races-finalizer reports an object that is applied while it is deleted.
@@ -41,17 +41,17 @@ def ended_with(moment: Moment, ref: Ref, deletion: Event) -> Ended | None:
     if ref.kind in WORKLOADS:
         pods = tuple(event for event in made if event.object.kind == "Pod")
         sentence = "Its pods are deleted with it, and nothing runs until the new ones are ready."
-        return Ended("will", "outage", " and its pods", sentence, pods) if pods else None
+        return EndsWithObject("will", "outage", " and its pods", sentence, pods) if pods else None
     if f"{ref.kind}.{ref.group}" in moment.rehearsal.not_modelled:
         sentence = f"{ref.kind} is not modelled: an operator deletes what it created for it, such as pods and volumes."
-        return Ended("may", "outage", "", sentence)
+        return EndsWithObject("may", "outage", "", sentence)
     if not made or ref.group in BUILT_IN_GROUPS:
         return None
     stops = any(_stops_something(moment, event.object, deletion) for event in made)
     named = ", ".join(str(event.object) for event in made[:LOST_MAX])
     words = f" and {made[0].object}" if len(made) == 1 else f" and {len(made)} objects that it owns"
     sentence = f"Deleted with it, and created again later by its controller: {named}."
-    return Ended("will", "outage" if stops else "nuisance", words, sentence, tuple(made))
+    return EndsWithObject("will", "outage" if stops else "nuisance", words, sentence, tuple(made))
 
 
 def _stops_something(moment: Moment, ref: Ref, deletion: Event) -> bool:

@@ -14,7 +14,7 @@ from seatrial.helm import hooks
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Ref
-from seatrial.model.result import Difference
+from seatrial.model.result import RenderedDifference
 from seatrial.sources.places import place_of
 
 CELLS_MAX = 32
@@ -77,14 +77,14 @@ def transitions(old: Mapping[Cell, Release], new: Mapping[Cell, Release]) -> tup
     return chosen[:TRANSITIONS_MAX], len(chosen[TRANSITIONS_MAX:])
 
 
-def differences(releases: Mapping[str, Release], case: str = "") -> Iterator[Difference]:
+def differences(releases: Mapping[str, Release], case: str = "") -> Iterator[RenderedDifference]:
     """The objects that differ: regular in one release, a hook in another, or absent."""
     known = {where: _objects(release) for where, release in releases.items()}
     for ref in sorted({ref for objects in known.values() for ref in objects}):
         states = tuple((where, _state(objects.get(ref))) for where, objects in known.items())
         if len({state for _, state in states}) > 1:
             found = next(objects[ref] for objects in reversed(known.values()) if ref in objects)
-            yield Difference(str(ref), states, place_of(found.place("metadata", "name")), case=case)
+            yield RenderedDifference(str(ref), states, place_of(found.place("metadata", "name")), case=case)
 
 
 def _axis(text: str) -> Iterator[str]:

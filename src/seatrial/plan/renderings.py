@@ -16,7 +16,7 @@ from seatrial.engines.engine import PlannedStep
 from seatrial.engines.setting import Setting
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release
-from seatrial.model.result import Consumer, Difference
+from seatrial.model.result import Consumer, RenderedDifference
 from seatrial.model.trial import Step
 from seatrial.plan.matrix import Cell, differences
 from seatrial.plan.steps import planned_steps
@@ -38,14 +38,16 @@ def both_acts(source: str, cell: Cell, setting: Setting) -> Acts:
     return installed, upgraded
 
 
-def between_acts(installed: Release, upgraded: Release, chart: ChartSource, case: str = "") -> Iterator[Difference]:
+def between_acts(
+    installed: Release, upgraded: Release, chart: ChartSource, case: str = ""
+) -> Iterator[RenderedDifference]:
     """Objects that differ between install and upgrade with the same values, and the condition in the template."""
     for difference in differences({"on install": installed, "on upgrade": upgraded}, case):
         condition = condition_of(chart.files, difference.place.file)
         yield replace(difference, asks=condition.asks, asked=condition.place) if condition else difference
 
 
-def between_steps(planned: Iterable[PlannedStep[Any]], setting: Setting) -> Iterator[Difference]:
+def between_steps(planned: Iterable[PlannedStep[Any]], setting: Setting) -> Iterator[RenderedDifference]:
     """The differences between the acts of a trial that render the same chart with the same values."""
     rendered: dict[tuple[str, bytes], dict[str, Release]] = {}
     for one in planned:

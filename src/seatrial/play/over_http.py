@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from seatrial.cluster import stuck
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
-from seatrial.cluster.server.transcript import Wait
+from seatrial.cluster.server.transcript import ClientWait
 from seatrial.engines import Stuck
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref
@@ -79,7 +79,7 @@ class OverHttp:
             return None
         why, lacking = stuck.why(self._cluster, refs), stuck.lacking(self._cluster, refs)
         left = patience_seconds - self._passed_seconds
-        wait = Wait(tuple(waited), self._server.is_ready, tuple(refs), why, left, certain)
+        wait = ClientWait(tuple(waited), self._server.is_ready, tuple(refs), why, left, certain)
         if self._server.transcript is not None:
             self._server.transcript.waited(wait)
         passed, wait.ends = stuck.wait_out(self._cluster, refs, left, wait.is_ready)

@@ -18,7 +18,7 @@ from seatrial.cluster.server.transcript import ReplayDiffers, Transcript
 from seatrial.cluster.touched import Touches
 from seatrial.engines import Ended, Stalled
 from seatrial.engines.act import Act, Apply, HelmAct, Invocation, Reconcile, Sync, Up
-from seatrial.engines.engine import Before, Engine, PlannedStep, Scene, Seen, load
+from seatrial.engines.engine import Before, Engine, PlannedStep, Scene, SeenByCluster, load
 from seatrial.engines.script import Answer, play
 from seatrial.helm import records as helmrecords
 from seatrial.helm import sdk as helmsdk
@@ -338,7 +338,7 @@ def _with_failure(cluster: Cluster, start: int, engine: str, ended: Ended) -> En
         return ended
     with cluster.lock:
         refused, reads = cluster.recorder.refused_since(start, engine)
-        seen = Seen(refused, reads, tuple(ref for ref, _ in cluster.store))
+        seen = SeenByCluster(refused, reads, tuple(ref for ref, _ in cluster.store))
     return replace(ended, failure=joined(ended.failure, read(ended.error, seen)))
 
 

@@ -31,7 +31,7 @@ LEVELS = 3
 """Down to here every entry has a line of its own: one for each event."""
 
 
-class Written(Struct, frozen=True, omit_defaults=True):
+class FieldPlaces(Struct, frozen=True, omit_defaults=True):
     """Where the fields of one object are written, by JSON pointer. A field without an entry is where its parent is."""
 
     lines: dict[str, int] = {}
@@ -48,7 +48,7 @@ class StoredRehearsal(Struct, frozen=True):
     format: int
     rehearsal: Rehearsal
     case: Case
-    places: dict[int, Written]
+    places: dict[int, FieldPlaces]
     """By the number of a resource's origin."""
     excerpts: dict[str, dict[int, str]]
     """The text of these lines, by file and line."""
@@ -145,17 +145,17 @@ def _places(origin: Origin, bodies: Iterable[Body]) -> dict[str, Place]:
     return found
 
 
-def _written(file: str, places: dict[str, Place]) -> Written:
+def _written(file: str, places: dict[str, Place]) -> FieldPlaces:
     def is_own(place: Place) -> bool:
         return place.file == file and place.sure == "exact"
 
-    return Written(
+    return FieldPlaces(
         lines={pointer: place.line for pointer, place in places.items() if is_own(place)},
         elsewhere={pointer: place for pointer, place in places.items() if not is_own(place)},
     )
 
 
-def _locator(file: str, written: Written) -> Locate:
+def _locator(file: str, written: FieldPlaces) -> Locate:
     def locate(path: Path) -> Place:
         for length in range(len(path), -1, -1):
             pointer = _pointer(path[:length])

@@ -18,7 +18,7 @@ EXPRESSIONS = (("current", "Current"), ("failed", "Failed"), ("inProgress", "InP
 """In the order in which Flux parses them, with Flux's names."""
 
 
-class HealthCheck(Struct, frozen=True):
+class HealthExpression(Struct, frozen=True):
     """One entry of `healthCheckExprs`."""
 
     group: str
@@ -28,7 +28,7 @@ class HealthCheck(Struct, frozen=True):
     failed: str = ""
 
 
-class Verdict(Struct, frozen=True):
+class ExpressionVerdict(Struct, frozen=True):
     """A kstatus status, or why an expression could not be evaluated."""
 
     status: str
@@ -38,7 +38,7 @@ class Verdict(Struct, frozen=True):
 class HealthChecks(Struct, frozen=True):
     """The parsed entries: the checks, the error on which Flux stalls, and the entries that cannot be evaluated here."""
 
-    checks: tuple[HealthCheck, ...] = ()
+    checks: tuple[HealthExpression, ...] = ()
     invalid: str = ""
     unsupported: tuple[str, ...] = ()
     """Kinds whose expressions are not evaluated here."""
@@ -46,7 +46,7 @@ class HealthChecks(Struct, frozen=True):
 
 def read(entries: Iterable[Body]) -> HealthChecks:
     """Parse all entries, as Flux does first."""
-    checks: dict[tuple[str, str], HealthCheck] = {}
+    checks: dict[tuple[str, str], HealthExpression] = {}
     unsupported: list[str] = []
     for index, entry in enumerate(entries):
         group, kind = group_of(str(entry.get("apiVersion") or "")), str(entry.get("kind") or "")
@@ -62,7 +62,7 @@ def read(entries: Iterable[Body]) -> HealthChecks:
             unsupported.append(named)
             continue
         texts = (str(entry.get(field) or "") for field in ("current", "inProgress", "failed"))
-        checks[group, kind] = HealthCheck(group, kind, *texts)
+        checks[group, kind] = HealthExpression(group, kind, *texts)
     return HealthChecks(tuple(checks.values()), unsupported=tuple(unsupported))
 
 
@@ -71,7 +71,7 @@ def is_modelled(group: str, kind: str) -> bool:
     return any(of == (group, kind or of[1]) and one.ready is not None for of, one in known().items())
 
 
-def verdict(checks: tuple[HealthCheck, ...], ref: Ref, body: Body) -> Verdict | None:
+def verdict(checks: tuple[HealthExpression, ...], ref: Ref, body: Body) -> ExpressionVerdict | None:
     """The result of the health check for an object's kind; None if there is no check.
 
     For kinds without a model, the check is used only if the object has a status.
@@ -82,14 +82,14 @@ def verdict(checks: tuple[HealthCheck, ...], ref: Ref, body: Body) -> Verdict | 
     check = max(own, key=lambda check: bool(check.kind))
     observed, generation = dig(body, "status", "observedGeneration"), metadata(body).get("generation")
     if isinstance(observed, int) and isinstance(generation, int) and observed != generation:
-        return Verdict("InProgress")
+        return ExpressionVerdict("InProgress")
     for text, status in ((check.in_progress, "InProgress"), (check.failed, "Failed"), (check.current, "Current")):
         answer = cel.is_true(text, body) if text else False
         if isinstance(answer, cel.CelError):
-            return Verdict("Unknown", answer.message)
+            return ExpressionVerdict("Unknown", answer.message)
         if answer:
-            return Verdict(status)
-    return Verdict("InProgress")
+            return ExpressionVerdict(status)
+    return ExpressionVerdict("InProgress")
 
 
 def _fault(entry: Body) -> cel.CelError | None:

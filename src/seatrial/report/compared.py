@@ -7,7 +7,7 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
-from seatrial.model.result import Change, Comparison, Edge, Judged
+from seatrial.model.result import Change, Comparison, Dependency, Judged
 from seatrial.report.page import Line, Page, Piece, Role, line, sentences
 from seatrial.report.standings import standings_table
 from seatrial.report.wording import counted, listed
@@ -53,7 +53,7 @@ def _judged(found: Judged | None) -> str:
     return f"{found.certainty}, {found.damage}" if found else ""
 
 
-def _edges(word: str, found: Sequence[Edge], page: Page) -> Iterator[Line]:
+def _edges(word: str, found: Sequence[Dependency], page: Page) -> Iterator[Line]:
     if not found:
         return
     yield line(f"  {counted(len(found), 'dependency', 'dependencies')} {word}:")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from seatrial.model.finding import Finding
-from seatrial.model.result import Asked, Consumer, Dependence, Difference, Gate, Result
+from seatrial.model.result import Asked, Consumer, Dependence, Gate, RenderedDifference, Result
 from seatrial.report import concise
 from seatrial.report.agreement import agreement_section
 from seatrial.report.compared import compared_section
@@ -158,7 +158,7 @@ def _consumers(found: Sequence[Consumer], page: Page) -> Iterator[Line]:
     yield ()
 
 
-def _differences(heading: str, found: Sequence[Difference], page: Page) -> Iterator[Line]:
+def _differences(heading: str, found: Sequence[RenderedDifference], page: Page) -> Iterator[Line]:
     """Objects that differ by how the chart is rendered, or by the engine that deploys it."""
     if not found:
         return

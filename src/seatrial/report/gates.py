@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from seatrial.model.result import About, Asked, Gate, Requirement
+from seatrial.model.result import Asked, CalledFor, Gate, Requirement
 from seatrial.report.page import Line, Page, Piece, Role, line, quoted, sentences
 from seatrial.report.table import table
 
@@ -65,7 +65,7 @@ def _gate(gate: Gate, page: Page) -> Iterator[Line]:
     yield from _moments(gate.moments, page)
 
 
-def _about(found: About, page: Page) -> str:
+def _about(found: CalledFor, page: Page) -> str:
     """`called for CREATE, UPDATE of Gate/default/north`"""
     pods = "the pods of " if found.pods else ""
     operations = f"{', '.join(found.operations)} of" if found.operations else "any request for"

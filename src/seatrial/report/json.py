@@ -12,7 +12,17 @@ from seatrial.model.acceptance import Ignored
 from seatrial.model.finding import Finding, Fix
 from seatrial.model.interruption import Interrupted
 from seatrial.model.resource import Place, Ref
-from seatrial.model.result import Change, Comparison, Dependence, Difference, Gate, Judged, Played, Result, Standing
+from seatrial.model.result import (
+    Change,
+    Comparison,
+    Dependence,
+    Gate,
+    Judged,
+    Played,
+    RenderedDifference,
+    Result,
+    Standing,
+)
 from seatrial.model.timeline import Event, Operation, Rehearsal, StepResult
 from seatrial.report.contract import (
     VERSION,
@@ -191,7 +201,7 @@ def _event(event: Event) -> JsonEvent:
     return JsonEvent(event.index, event.step, event.actor, event.verb, str(event.object), event.effect, event.message)
 
 
-def _difference(found: Difference) -> JsonDifference:
+def _difference(found: RenderedDifference) -> JsonDifference:
     return JsonDifference(
         object=found.object,
         states=[JsonState(where, what) for where, what in found.states],

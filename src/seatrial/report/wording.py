@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from seatrial.model.finding import CERTAINTIES, Finding, Fix
-from seatrial.model.result import Dependence, Difference, Result
+from seatrial.model.result import Dependence, RenderedDifference, Result
 
 PLAIN_WORDS = ("on ", "under ", "before", "now")
 DEPENDENCIES_MAX = 4
@@ -26,7 +26,7 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def difference(found: Difference) -> str:
+def difference(found: RenderedDifference) -> str:
     """`Job/default/web: regular on install, a hook on upgrade (job.yaml:4); job.yaml:6 tests .Release.IsInstall`."""
     by_state: dict[str, list[str]] = {}
     for where, state in found.states:

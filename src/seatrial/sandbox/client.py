@@ -119,7 +119,7 @@ def write_kubeconfig(folder: str, text: str) -> None:
     path.write_text(text)
 
 
-class Client:
+class BinaryRun:
     """One run of a binary."""
 
     def __init__(

@@ -18,7 +18,7 @@ Reads = Mapping[tuple[str, str], str]
 """What was asked, about what, and the answer."""
 
 
-class Record:
+class FilesRead:
     """What was read while it was kept."""
 
     def __init__(self) -> None:
@@ -27,13 +27,13 @@ class Record:
         """Whether everything that was read is in it."""
 
 
-_RECORD: ContextVar[Record | None] = ContextVar("_RECORD", default=None)
+_RECORD: ContextVar[FilesRead | None] = ContextVar("_RECORD", default=None)
 
 
 @contextmanager
-def recording() -> Iterator[Record]:
+def recording() -> Iterator[FilesRead]:
     """Keep a record of everything that is read inside of the block."""
-    record = Record()
+    record = FilesRead()
     token = _RECORD.set(record)
     try:
         yield record

@@ -93,7 +93,7 @@ class _Watched(Struct, frozen=True):
     """The objects that it waited for, with this watch and with others."""
 
 
-class Wait(Struct):
+class ClientWait(Struct):
     """A moment at which a client had waited for so long that only time could help, and whether it did."""
 
     waited: tuple[Ref, ...]
@@ -121,7 +121,7 @@ class Transcript:
 
     def __init__(self, shared: dict[bytes, bytes]) -> None:
         """`shared`: the bodies of this and of other transcripts, so that equal ones are kept once."""
-        self._lines: list[_Answered | _Watched | Wait] = []
+        self._lines: list[_Answered | _Watched | ClientWait] = []
         self._shared = shared
 
     def answered(self, request: HttpRequest, response: HttpResponse, polled: Iterable[Ref] = ()) -> None:
@@ -133,7 +133,7 @@ class Transcript:
     def watched(self, opened: Watch, is_ready: Callable[[Body], bool], expected: tuple[Ref, ...]) -> None:
         self._lines.append(_Watched(opened, is_ready, expected))
 
-    def waited(self, wait: Wait) -> None:
+    def waited(self, wait: ClientWait) -> None:
         self._lines.append(wait)
 
     def replay(self, cluster: Cluster) -> None:
@@ -149,7 +149,7 @@ class Transcript:
         for index, line in enumerate(lines):
             if cluster.death.at is not None:
                 return
-            if isinstance(line, Wait):
+            if isinstance(line, ClientWait):
                 line.replay(cluster)
                 gave_up = gave_up or not line.ends
             elif isinstance(line, _Watched):
@@ -165,7 +165,7 @@ class Transcript:
         _compare_watches(() if gave_up else watches, cluster)
 
 
-def _by_name(lines: Iterable[_Answered | _Watched | Wait]) -> Iterator[_Answered | _Watched | Wait]:
+def _by_name(lines: Iterable[_Answered | _Watched | ClientWait]) -> Iterator[_Answered | _Watched | ClientWait]:
     """Lines in which writes that follow each other for one kind, which a client sends side by side, come by name."""
     together: list[_Answered] = []
     for line in lines:
@@ -186,7 +186,7 @@ def _compare_watches(watches: Iterable[_Watched], cluster: Cluster) -> None:
         _compare_watch(line, cluster)
 
 
-def _groups_mapped(lines: Sequence[_Answered | _Watched | Wait], index: int) -> frozenset[str] | None:
+def _groups_mapped(lines: Sequence[_Answered | _Watched | ClientWait], index: int) -> frozenset[str] | None:
     """The API groups that a client looks up in what discovery answers, where that is certain; else None.
 
     `newStatusWatcher` in pkg/kube/client.go of Helm 4 creates a mapper for one wait, which knows what is watched right

@@ -151,7 +151,7 @@ def read(body: Any, type_: GoType, known: Body | None = None) -> Reading:
     if _fits(body if known is None else _unread(body, known), type_):
         return Reading(body)
     faults = _Faults([], [])
-    kept = _walked(body, type_, _Place("", "", ""), faults)
+    kept = _walked(body, type_, _Path("", "", ""), faults)
     wrong, unconvertible = faults.wrong[0] if faults.wrong else ("", "")
     return Reading(kept, tuple(faults.unknown[:_UNKNOWN_MAX]), wrong, unconvertible)
 
@@ -244,16 +244,16 @@ def _all_fit(values: Iterable[Any], type_: GoType) -> bool:
     return True
 
 
-class _Place(Struct, frozen=True):
+class _Path(Struct, frozen=True):
     """The current path, for the strict decoder (`ports[0].name`) and for Go's own (`Container.ports.name`)."""
 
     path: str
     trail: str
     struct: str
 
-    def field(self, key: str, type_: GoType) -> _Place:
+    def field(self, key: str, type_: GoType) -> _Path:
         path, trail = (f"{there}.{key}" if there else key for there in (self.path, self.trail))
-        return _Place(path, trail, type_.name.rpartition(".")[2])
+        return _Path(path, trail, type_.name.rpartition(".")[2])
 
 
 class _Faults(Struct):
@@ -261,7 +261,7 @@ class _Faults(Struct):
     wrong: list[tuple[str, str]]
 
 
-def _walked(value: Any, type_: GoType, place: _Place, faults: _Faults) -> Any:
+def _walked(value: Any, type_: GoType, place: _Path, faults: _Faults) -> Any:
     """The value without unknown fields. Problems are recorded."""
     match value, type_.form:
         case dict(), "struct":
@@ -269,13 +269,13 @@ def _walked(value: Any, type_: GoType, place: _Place, faults: _Faults) -> Any:
         case dict(), "map":
             item = type_.item()
             return {
-                key: _walked(child, item, _Place(f"{place.path}.{key}", place.trail, place.struct), faults)
+                key: _walked(child, item, _Path(f"{place.path}.{key}", place.trail, place.struct), faults)
                 for key, child in value.items()
             }
         case list(), "slice":
             item = type_.item()
             return [
-                _walked(child, item, _Place(f"{place.path}[{index}]", place.trail, place.struct), faults)
+                _walked(child, item, _Path(f"{place.path}[{index}]", place.trail, place.struct), faults)
                 for index, child in enumerate(value)
             ]
         case None, _:
@@ -285,7 +285,7 @@ def _walked(value: Any, type_: GoType, place: _Place, faults: _Faults) -> Any:
     return value
 
 
-def _struct(value: Body, type_: GoType, place: _Place, faults: _Faults) -> Body:
+def _struct(value: Body, type_: GoType, place: _Path, faults: _Faults) -> Body:
     kept = {}
     for key, child in value.items():
         there = type_.fields[key]
@@ -297,7 +297,7 @@ def _struct(value: Body, type_: GoType, place: _Place, faults: _Faults) -> Body:
     return kept
 
 
-def _fault(value: Any, type_: GoType, place: _Place) -> tuple[str, str] | None:
+def _fault(value: Any, type_: GoType, place: _Path) -> tuple[str, str] | None:
     """The errors of both decoders for a value of the wrong type."""
     match type_.form:
         case "any":
@@ -343,7 +343,7 @@ def _scalar_fault(value: Any, type_: GoType) -> str:
     return _MISMATCH
 
 
-def _mismatch(value: Any, type_: GoType, place: _Place) -> str:
+def _mismatch(value: Any, type_: GoType, place: _Path) -> str:
     shown = _JSON_NAMES[type(value)]
     if shown == "number" and type_.form in _LIMITS:
         shown = f"number {plain(value)}"

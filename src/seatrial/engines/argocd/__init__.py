@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from seatrial.engines import Ended
 from seatrial.engines.act import Sync
-from seatrial.engines.argocd.fleet import Memory, delete_fleet, sync_fleet
+from seatrial.engines.argocd.fleet import ArgocdMemory, delete_fleet, sync_fleet
 from seatrial.engines.argocd.stage import NAME, VERSIONS, configure, stage
 from seatrial.engines.engine import Engine, PlannedStep, Scene, round_trip
 from seatrial.engines.script import Script
@@ -54,7 +54,7 @@ ENGINE = Engine(
     stage=stage,
     script=_script,
     expected=_synced,
-    memory=lambda before: Memory(),
+    memory=lambda before: ArgocdMemory(),
     keeps_state=True,
     repeats=_command,
     names_manifests=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from seatrial.engines.argocd.projects import IN_CLUSTER, Destination, Project
-from seatrial.engines.script import Target
+from seatrial.engines.script import DescribedObject
 from seatrial.helm.argocd_hooks import is_hook, is_ignored, phases_of, wave_of
 from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.resource import Body, Ref
@@ -28,7 +28,7 @@ class Marks(Struct, frozen=True):
     wave: int
 
 
-def marks_of(target: Target) -> Marks:
+def marks_of(target: DescribedObject) -> Marks:
     return Marks(is_hook(target.body), is_ignored(target.body), phases_of(target.body), wave_of(target.body))
 
 
@@ -38,7 +38,7 @@ class App(Struct, frozen=True):
     name: str
     destination: str
     """The namespace of objects without one."""
-    targets: tuple[Target, ...] = ()
+    targets: tuple[DescribedObject, ...] = ()
     namespace: str = HOME
     options: tuple[str, ...] = ()
     """`spec.syncPolicy.syncOptions`."""
@@ -98,7 +98,7 @@ class Settings(Struct, frozen=True):
     """Whether progressive syncs are enabled; None if unknown."""
 
 
-class Asked(Struct, frozen=True):
+class SyncOptions(Struct, frozen=True):
     """The options of one sync operation, beside those of its Application."""
 
     prune: bool = False

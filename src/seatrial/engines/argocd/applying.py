@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from seatrial.engines import script
 from seatrial.engines.argocd import rbac, versions
-from seatrial.engines.argocd.app import Asked, Settings
+from seatrial.engines.argocd.app import Settings, SyncOptions
 from seatrial.engines.argocd.migrating import owners_of_client_side_apply, owners_of_kubectl
-from seatrial.engines.argocd.tasks import Task
+from seatrial.engines.argocd.tasks import ArgocdTask
 from seatrial.engines.argocd.tracking import CRD
 from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.kubectl import commands as kubectl
@@ -44,7 +44,7 @@ about = partial(script.about, manager=MANAGER)
 _MAPS = re.compile(r"map\[.*\]")
 
 
-class Done(Struct, frozen=True):
+class AppliedObject(Struct, frozen=True):
     """The result: an object's message, and whether it was rejected."""
 
     message: str
@@ -52,7 +52,7 @@ class Done(Struct, frozen=True):
     failure: Failure = NO_FAILURE
 
 
-def apply(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
+def apply(task: ArgocdTask, asked: SyncOptions, settings: Settings) -> Part[AppliedObject]:
     """Apply the target of a task."""
     target = _sent(task)
     replaces = _replaces(task, asked, settings)
@@ -72,28 +72,28 @@ def apply(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
     return done
 
 
-def _established(task: Task) -> Part[None]:
+def _established(task: ArgocdTask) -> Part[None]:
     """Wait for up to 3 seconds until a CRD is Established. After that Argo CD only logs a warning."""
     live = yield about(task, "get")
     if not conditions.is_true(live.body or {}, "Established"):
         yield Wait((task.ref,))
 
 
-def dry_run(task: Task, asked: Asked, settings: Settings) -> Part[Done]:
+def dry_run(task: ArgocdTask, asked: SyncOptions, settings: Settings) -> Part[AppliedObject]:
     """The client-side dry run, which finds almost nothing; what is updated in place is sent to the API server."""
     if not name_of(task.body):
         return (yield from _unnamed(task))
     if task.live is not None and task.ref.kind in UPDATED_IN_PLACE and _replaces(task, asked, settings):
         answer = yield about(task, "update", _as_update(task, _sent(task)), dry_run=True)
         if answer.message:
-            return Done(answer.message, refused=True, failure=answer.failure)
-    return Done("")
+            return AppliedObject(answer.message, refused=True, failure=answer.failure)
+    return AppliedObject("")
 
 
-def _unnamed(task: Task) -> Part[Done]:
+def _unnamed(task: ArgocdTask) -> Part[AppliedObject]:
     begins = metadata(task.body).get("generateName")
     if begins:
-        return Done(f"from {begins}: cannot use generate name with apply", refused=True)
+        return AppliedObject(f"from {begins}: cannot use generate name with apply", refused=True)
     api_version = str(task.body["apiVersion"])
     found = yield about(task, "discover")
     group_version = f"{task.ref.group}/{version_of(api_version)}"
@@ -103,10 +103,10 @@ def _unnamed(task: Task) -> Part[Done]:
         f'GroupVersionKind: "{group_version}, Kind={task.ref.kind}"\n'
         f'Name: "", Namespace: "{task.ref.namespace}"\nfrom server for: "{FILE}": resource name may not be empty'
     )
-    return Done(words, refused=True)
+    return AppliedObject(words, refused=True)
 
 
-def prune(task: Task, asked: Asked, settings: Settings) -> Part[Done | None]:
+def prune(task: ArgocdTask, asked: SyncOptions, settings: Settings) -> Part[AppliedObject | None]:
     """Prune an object; None if pruning is off."""
     live = task.live
     assert live is not None
@@ -114,14 +114,14 @@ def prune(task: Task, asked: Asked, settings: Settings) -> Part[Done | None]:
     if not asked.prune or said == "false":
         return None
     if metadata(live).get("deletionTimestamp"):
-        return Done("pruned")
+        return AppliedObject("pruned")
     answer = yield delete(task, asked)
     if answer.message and answer.code != 404:
-        return Done(answer.message, refused=True, failure=answer.failure)
-    return Done("pruned")
+        return AppliedObject(answer.message, refused=True, failure=answer.failure)
+    return AppliedObject("pruned")
 
 
-def prune_option(task: Task, asked: Asked, settings: Settings) -> str | None:
+def prune_option(task: ArgocdTask, asked: SyncOptions, settings: Settings) -> str | None:
     """`Prune=` of the live object, else of the Application."""
     own = option(task.live, "Prune")
     if own is not None or not versions.has(settings.version, "Prune option of the app"):
@@ -129,7 +129,7 @@ def prune_option(task: Task, asked: Asked, settings: Settings) -> str | None:
     return next((word.partition("=")[2] for word in asked.options if word.startswith("Prune=")), None)
 
 
-def without_finalizer(task: Task) -> Part[None]:
+def without_finalizer(task: ArgocdTask) -> Part[None]:
     """Remove Argo CD's finalizer from a hook. An update of the whole object, repeated if that was not the newest."""
     if task.live is None or FINALIZER not in (metadata(task.live).get("finalizers") or ()):
         return
@@ -140,7 +140,7 @@ def without_finalizer(task: Task) -> Part[None]:
         yield about(task, "update", with_metadata(live.body, finalizers=left or None))
 
 
-def delete(task: Task, asked: Asked) -> Command:
+def delete(task: ArgocdTask, asked: SyncOptions) -> Command:
     """The request that deletes the live object of a task."""
     live = task.live if task.live is not None else task.body
     return deletion(live, task.ref, propagation(asked))
@@ -150,14 +150,14 @@ def deletion(live: Body, ref: Ref, policy: str) -> Command:
     return Command("delete", str(live["apiVersion"]), ref.kind, ref.namespace, ref.name, propagation=policy)
 
 
-def propagation(asked: Asked) -> str:
+def propagation(asked: SyncOptions) -> str:
     for word in ("background", "foreground", "orphan"):
         if f"PrunePropagationPolicy={word}" in asked.options:
             return word.capitalize()
     return "Foreground"
 
 
-def _sent(task: Task) -> Body:
+def _sent(task: ArgocdTask) -> Body:
     """The target as sent to the API: without a namespace if it is cluster-scoped."""
     assert task.target is not None
     meta = dict(metadata(task.target))
@@ -168,27 +168,27 @@ def _sent(task: Task) -> Body:
     return {**task.target, "metadata": meta}
 
 
-def _is_server_side(task: Task, asked: Asked) -> bool:
+def _is_server_side(task: ArgocdTask, asked: SyncOptions) -> bool:
     if has_option(task.target, "ServerSideApply=false"):
         return False
     return "ServerSideApply=true" in asked.options or has_option(task.target, "ServerSideApply=true")
 
 
-def _replaces(task: Task, asked: Asked, settings: Settings) -> bool:
+def _replaces(task: ArgocdTask, asked: SyncOptions, settings: Settings) -> bool:
     return "Replace=true" in asked.options or _is_marked(task, "Replace=true", settings)
 
 
-def _is_marked(task: Task, option: str, settings: Settings) -> bool:
+def _is_marked(task: ArgocdTask, option: str, settings: Settings) -> bool:
     live_counts = versions.has(settings.version, "options of the live object")
     return any(has_option(body, option) for body in (task.target, task.live if live_counts else None))
 
 
-def _as_update(task: Task, target: Body) -> Body:
+def _as_update(task: ArgocdTask, target: Body) -> Body:
     assert task.live is not None
     return with_metadata(target, resourceVersion=metadata(task.live).get("resourceVersion"))
 
 
-def _replace(task: Task, target: Body, *, force: bool) -> Part[Done]:
+def _replace(task: ArgocdTask, target: Body, *, force: bool) -> Part[AppliedObject]:
     if task.live is None:
         answer = yield about(task, "create", target)
         return _outcome(task, "create", answer)
@@ -196,30 +196,30 @@ def _replace(task: Task, target: Body, *, force: bool) -> Part[Done]:
     if task.ref.kind in UPDATED_IN_PLACE:
         answer = yield about(task, "update", update)
         if answer.message:
-            return Done(answer.message, refused=True, failure=answer.failure)
-        return Done(f"{task.ref.kind}/{task.ref.name} updated")
+            return AppliedObject(answer.message, refused=True, failure=answer.failure)
+        return AppliedObject(f"{task.ref.kind}/{task.ref.name} updated")
     if not force:
         answer = yield about(task, "update", update)
         if answer.message:
             words = f'error when replacing "{FILE}": {answer.message}'
-            return Done(_clean(words), refused=True, failure=answer.failure)
-        return Done(_named(task, "replaced"))
+            return AppliedObject(_clean(words), refused=True, failure=answer.failure)
+        return AppliedObject(_named(task, "replaced"))
     return (yield from _recreated(task, target, "Background"))
 
 
-def _server_side(task: Task, target: Body, settings: Settings, *, force: bool) -> Part[Done]:
+def _server_side(task: ArgocdTask, target: Body, settings: Settings, *, force: bool) -> Part[AppliedObject]:
     if force:
-        return Done("error validating options: --force cannot be used with --server-side", refused=True)
+        return AppliedObject("error validating options: --force cannot be used with --server-side", refused=True)
     answer = yield about(task, "apply", target, force=True)
     if not answer.message and owners_of_client_side_apply(answer.body, MANAGER, settings) is not None:
         yield from _moved(task, lambda live: owners_of_client_side_apply(live, MANAGER, settings))
         answer = yield about(task, "apply", target, force=True)
     if answer.message or not answer.served:
-        return Done(_clean(_complaint(task, answer)), refused=True, failure=answer.failure)
-    return Done(_named(task, "serverside-applied"))
+        return AppliedObject(_clean(_complaint(task, answer)), refused=True, failure=answer.failure)
+    return AppliedObject(_named(task, "serverside-applied"))
 
 
-def _moved(task: Task, patch: Callable[[Body], Body | None]) -> Part[None]:
+def _moved(task: ArgocdTask, patch: Callable[[Body], Body | None]) -> Part[None]:
     """Give fields to Argo CD's own manager. It is tried again until it meets the newest version."""
     live = yield about(task, "get")
     owners = patch(live.body)
@@ -227,7 +227,7 @@ def _moved(task: Task, patch: Callable[[Body], Body | None]) -> Part[None]:
         yield about(task, "merge", owners)
 
 
-def _client_side(task: Task, target: Body, *, force: bool) -> Part[Done]:
+def _client_side(task: ArgocdTask, target: Body, *, force: bool) -> Part[AppliedObject]:
     if task.body.get("apiVersion") == rbac.API_VERSION:
         return (yield from _role_or_binding(task, target))
     verb, answer = yield from kubectl.applied(target, task.ref.namespace, MANAGER)
@@ -236,11 +236,11 @@ def _client_side(task: Task, target: Body, *, force: bool) -> Part[Done]:
     return _outcome(task, verb, answer)
 
 
-def _role_or_binding(task: Task, target: Body) -> Part[Done]:
+def _role_or_binding(task: ArgocdTask, target: Body) -> Part[AppliedObject]:
     """Two writes: what `auth reconcile` has just created does not have the annotation of the last apply yet."""
     done = yield from rbac.reconcile(task, target)
     if done.refused:
-        return Done(_clean(done.message), refused=True, failure=done.failure)
+        return AppliedObject(_clean(done.message), refused=True, failure=done.failure)
     live = yield about(task, "get")
     verb, answer = yield from kubectl.applied(target, task.ref.namespace, MANAGER)
     applied = _outcome(task, verb, answer)
@@ -248,10 +248,10 @@ def _role_or_binding(task: Task, target: Body) -> Part[Done]:
         return applied
     missing = live.code == 200 and LAST_APPLIED not in annotations_of(live.body)
     warning = f". {WITHOUT_ANNOTATION.format(f'{task.ref.kind.lower()}s/{task.ref.name}')}" if missing else ""
-    return Done(f"{done.message}{applied.message}{warning}")
+    return AppliedObject(f"{done.message}{applied.message}{warning}")
 
 
-def _recreated(task: Task, target: Body, policy: str) -> Part[Done]:
+def _recreated(task: ArgocdTask, target: Body, policy: str) -> Part[AppliedObject]:
     """Delete, wait until it is gone, and create."""
     assert task.live is not None
     yield deletion(task.live, task.ref, policy)
@@ -260,21 +260,21 @@ def _recreated(task: Task, target: Body, policy: str) -> Part[Done]:
         yield Wait((task.ref,))
         left = yield about(task, "get")
     if left.code == 200:
-        return Done(f'error when deleting "{FILE}": timed out waiting for the condition', refused=True)
+        return AppliedObject(f'error when deleting "{FILE}": timed out waiting for the condition', refused=True)
     answer = yield about(task, "create", target)
     return _outcome(task, "create", answer)
 
 
-def _outcome(task: Task, verb: Verb, answer: Answer) -> Done:
+def _outcome(task: ArgocdTask, verb: Verb, answer: Answer) -> AppliedObject:
     if answer.message or not answer.served:
         words = _complaint(task, answer)
         patched = verb not in ("create", "get") and answer.served
         words = f'error when patching "{FILE}": {words}' if patched else words
-        return Done(_clean(words), refused=True, failure=answer.failure)
-    return Done(_named(task, DONE.get(verb, "configured")))
+        return AppliedObject(_clean(words), refused=True, failure=answer.failure)
+    return AppliedObject(_named(task, DONE.get(verb, "configured")))
 
 
-def _complaint(task: Task, answer: Answer) -> str:
+def _complaint(task: ArgocdTask, answer: Answer) -> str:
     if answer.served:
         return answer.message
     api_version = task.body.get("apiVersion")
@@ -284,7 +284,7 @@ def _complaint(task: Task, answer: Answer) -> str:
     )
 
 
-def _named(task: Task, done: str) -> str:
+def _named(task: ArgocdTask, done: str) -> str:
     kind = task.ref.kind.lower()
     return f"{kind}.{task.ref.group}/{task.ref.name} {done}" if task.ref.group else f"{kind}/{task.ref.name} {done}"
 

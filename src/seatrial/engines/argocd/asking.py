@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import AUTOMATED_RETRIES, App, Asked, Settings
+from seatrial.engines.argocd.app import AUTOMATED_RETRIES, App, Settings, SyncOptions
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Ref, dig, listed
 
@@ -18,20 +18,20 @@ VALUED = ("--resource", "--retry-limit", "--strategy")
 KNOWN = ("--prune", "--force", *OPTIONS, *(f"{flag}=..." for flag in VALUED))
 
 
-def requested(app: App, flags: tuple[str, ...] = (), started: int = 0) -> Asked:
+def requested(app: App, flags: tuple[str, ...] = (), started: int = 0) -> SyncOptions:
     """A requested sync, with the Application's own prune and retries if it is automated."""
     limit = AUTOMATED_RETRIES if app.automated else 0
     retries = limit if app.retries is None else app.retries
-    asked = Asked(prune=app.prune, retries=retries, automated=app.automated, started=started)
+    asked = SyncOptions(prune=app.prune, retries=retries, automated=app.automated, started=started)
     for flag in flags:
         asked = _with_flag(asked, flag, app)
     return asked
 
 
-def by_hand(app: App, started: int) -> Asked:
+def by_hand(app: App, started: int) -> SyncOptions:
     """An `operation` that somebody writes into the Application: only what it says counts, not the sync policy."""
     sync, limit = dig(app.operation, "sync"), dig(app.operation, "retry", "limit")
-    return Asked(
+    return SyncOptions(
         prune=bool(dig(sync, "prune")),
         skips_hooks=dig(sync, "syncStrategy", "apply") is not None,
         force=any(dig(sync, "syncStrategy", kind, "force") is True for kind in ("apply", "hook")),
@@ -42,14 +42,14 @@ def by_hand(app: App, started: int) -> Asked:
     )
 
 
-def of_rollout(app: App, settings: Settings, started: int) -> Asked:
+def of_rollout(app: App, settings: Settings, started: int) -> SyncOptions:
     """A sync that the ApplicationSet controller starts: `syncApplication` in applicationset/progressivesync."""
     limit = AUTOMATED_RETRIES if versions.has(settings.version, "rollouts retry") else 0
     retries = limit if app.retries is None else app.retries
-    return Asked(prune=app.prune, retries=retries, automated=True, started=started)
+    return SyncOptions(prune=app.prune, retries=retries, automated=True, started=started)
 
 
-def _with_flag(asked: Asked, flag: str, app: App) -> Asked:
+def _with_flag(asked: SyncOptions, flag: str, app: App) -> SyncOptions:
     name, _, value = flag.replace(" ", "=", 1).partition("=")
     match name:
         case "--prune":

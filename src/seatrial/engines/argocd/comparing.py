@@ -13,13 +13,13 @@ import msgspec
 from seatrial.engines.argocd.app import App, Settings
 from seatrial.engines.argocd.ignoring import carried, ignored, normalized
 from seatrial.engines.fieldowners import LAST_APPLIED
-from seatrial.engines.script import Target
+from seatrial.engines.script import DescribedObject
 from seatrial.model.resource import Body, annotations_of, metadata
 
 _OF_THE_SERVER = ("status", "apiVersion", "kind")
 
 
-def is_modified(target: Target, live: Body, app: App, settings: Settings) -> bool:
+def is_modified(target: DescribedObject, live: Body, app: App, settings: Settings) -> bool:
     """Whether a sync would change the live object."""
     text = annotations_of(live).get(LAST_APPLIED)
     before = msgspec.json.decode(text) if text else {}
@@ -29,7 +29,7 @@ def is_modified(target: Target, live: Body, app: App, settings: Settings) -> boo
     return not _holds(there, wanted) or _kept(applied, wanted, there)
 
 
-def respecting(target: Target, live: Body | None, app: App, settings: Settings) -> Target:
+def respecting(target: DescribedObject, live: Body | None, app: App, settings: Settings) -> DescribedObject:
     """The target with the live values of the fields whose differences are ignored: `RespectIgnoreDifferences`."""
     if live is None:
         return target
@@ -37,7 +37,7 @@ def respecting(target: Target, live: Body | None, app: App, settings: Settings) 
     for path in ignored(target.ref, live, app, settings):
         if path[:1] != ("status",):
             body = carried(body, live, path)
-    return Target(target.ref, body)
+    return DescribedObject(target.ref, body)
 
 
 def _compared(body: Body) -> Body:

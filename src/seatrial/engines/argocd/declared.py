@@ -12,7 +12,7 @@ from seatrial.engines.argocd.app import App, Settings
 from seatrial.engines.argocd.projects import Project, complaints, destination_of
 from seatrial.engines.argocd.rollout import rollout_of
 from seatrial.engines.argocd.sets import AppSet
-from seatrial.engines.script import Target
+from seatrial.engines.script import DescribedObject
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, Ref, dig, listed, metadata, name_of
 
@@ -86,10 +86,10 @@ def declared_set(ref: Ref, body: Body, made: tuple[Body, ...], settings: Setting
     )
 
 
-def revision_of(targets: tuple[Target, ...]) -> str:
+def revision_of(targets: tuple[DescribedObject, ...]) -> str:
     """A commit-like hash of the objects of a source."""
     return hashlib.sha1(msgspec.json.encode([target.body for target in targets], order="sorted")).hexdigest()
 
 
-def targets_of(release: Release) -> tuple[Target, ...]:
-    return tuple(Target(resource.ref, resource.body) for resource in release.resources)
+def targets_of(release: Release) -> tuple[DescribedObject, ...]:
+    return tuple(DescribedObject(resource.ref, resource.body) for resource in release.resources)

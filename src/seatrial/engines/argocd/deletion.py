@@ -34,7 +34,7 @@ from seatrial.readiness.argocd.verdict import DEGRADED, HEALTHY, PROGRESSING
 WAVES_MAX = 1_000
 
 
-class Held(Struct, frozen=True):
+class HeldDeletion(Struct, frozen=True):
     """A deletion that stopped: it failed, or it waits forever."""
 
     words: str
@@ -69,7 +69,7 @@ def is_kept(body: Body, app: App) -> bool:
     return body.get("kind") == CRD or ref_of(body) == app.ref or said == "false" or "keep" in policies
 
 
-def _run_hooks(app: App, settings: Settings, kind: str) -> Part[Held | None]:
+def _run_hooks(app: App, settings: Settings, kind: str) -> Part[HeldDeletion | None]:
     """Create all hooks of a kind at once, whatever their waves, and wait until none is progressing."""
     whole = not versions.has(settings.version, "lists of delete hooks")
     targets = (with_namespace(target, app) for target in wanted(app, settings)[0])
@@ -83,7 +83,7 @@ def _run_hooks(app: App, settings: Settings, kind: str) -> Part[Held | None]:
             ref = target.ref
             answer = yield Command("create", str(target.body["apiVersion"]), ref.kind, ref.namespace, body=target.body)
             if answer.message and answer.code != 409:
-                return Held(answer.message)
+                return HeldDeletion(answer.message)
     if new and kind == "PreDelete" and not (yield Pause()).quick:
         # The next pass comes before the controller's cache has them: it cannot create them, takes them for present,
         # and sees none that is running. The cascade then deletes them. argo-cd issue 29100.
@@ -100,14 +100,14 @@ def _run_hooks(app: App, settings: Settings, kind: str) -> Part[Held | None]:
             for ref in failed:
                 yield deletion(live[ref], ref, "Foreground")
             named = ", ".join(f"{ref.namespace}/{ref.name}" for ref in failed)
-            return Held(f"{kind} hook(s) failed: {named}")
+            return HeldDeletion(f"{kind} hook(s) failed: {named}")
         if PROGRESSING not in statuses.values():
             return None
         if answer.stuck:
-            return Held(f"waiting for {kind} hooks", answer.stuck)
+            return HeldDeletion(f"waiting for {kind} hooks", answer.stuck)
 
 
-def _cascade(app: App, settings: Settings) -> Part[Held | None]:
+def _cascade(app: App, settings: Settings) -> Part[HeldDeletion | None]:
     """Delete the tracked objects, highest wave first; an object that is being deleted blocks the next wave."""
     background = f"{CASCADE}/background" in app.finalizers
     policy = "Background" if background else "Foreground"
@@ -127,13 +127,13 @@ def _cascade(app: App, settings: Settings) -> Part[Held | None]:
             for ref in leaving:
                 answer = yield deletion(going[ref], ref, policy)
                 if answer.message and answer.code != 404:
-                    return Held(answer.message)
+                    return HeldDeletion(answer.message)
         answer = yield Wait(tuple(leaving))
         left = yield from _managed(app, settings)
         if answer.stuck and left.keys() == live.keys() and _is_leaving(left.values()):
             words = f"{len(left)} objects remaining for deletion"
-            return Held(words, answer.stuck)
-    return Held("the deletion never ends")
+            return HeldDeletion(words, answer.stuck)
+    return HeldDeletion("the deletion never ends")
 
 
 def _needs_confirmation(body: Body, app: App, settings: Settings) -> bool:
@@ -146,13 +146,13 @@ def _of_app(app: App, name: str) -> str | None:
     return next((word.partition("=")[2] for word in app.options if word.startswith(f"{name}=")), None)
 
 
-def _unconfirmed(ref: Ref) -> Held:
+def _unconfirmed(ref: Ref) -> HeldDeletion:
     """An unconfirmed deletion blocks all others: no wave is deleted before it."""
     words = f"Resource {ref.group}/{ref.kind}/{ref.namespace}/{ref.name} requires manual confirmation to delete"
-    return Held(words, Stuck("argocd.argoproj.io/deletion-approved is not set on its Application", (ref,), ()))
+    return HeldDeletion(words, Stuck("argocd.argoproj.io/deletion-approved is not set on its Application", (ref,), ()))
 
 
-def _clean_up(app: App, settings: Settings, kind: str) -> Part[Held | None]:
+def _clean_up(app: App, settings: Settings, kind: str) -> Part[HeldDeletion | None]:
     """Delete hooks whose policy matches the outcome of all of them; the default policy never matches."""
     live = yield from _managed(app, settings)
     running = {ref: body for ref, body in live.items() if runs_on_deletion(body, kind)}

@@ -44,7 +44,7 @@ def illegal(expression: str) -> str:
 def applied(expression: str, body: Body) -> Body:
     """The body without what an expression names; with what it puts there, if it closes the parenthesis of `del(`."""
     found = jq.run(f"del({expression})", body)
-    if isinstance(found, jq.Fault):
+    if isinstance(found, jq.JqFault):
         raise Unusable(TIMED_OUT if found.ran_away else f"JQ patch returned error: {found.words}")
     if len(found) != 1:
         raise Unusable(MULTIPLE if found else NO_DATA)

@@ -31,9 +31,9 @@ from seatrial.engines.argocd.reconciling import (
 from seatrial.engines.argocd.rollout import (
     MOVED,
     PENDING,
-    Progress,
+    ApplicationStatus,
     Rollout,
-    Seen,
+    RolloutProgress,
     current_step,
     may_sync,
 )
@@ -49,7 +49,7 @@ from seatrial.readiness.argocd import counts_as_missing, health, worst
 from seatrial.readiness.argocd.verdict import HEALTHY, MISSING, Health
 
 
-class Fleet(Struct, frozen=True):
+class Applications(Struct, frozen=True):
     """The Applications that are synced on request, and all their children."""
 
     roots: tuple[App, ...]
@@ -60,7 +60,7 @@ class Fleet(Struct, frozen=True):
     """The ApplicationSets of the input."""
 
 
-class Memory:
+class ArgocdMemory:
     """What Argo CD remembers from one step to the next."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Memory:
         """The same with the results of its tasks."""
         self.apps: dict[Ref, App] = {}
         self.sets: dict[Ref, AppSet] = {}
-        self.progress: dict[Ref, Progress] = {}
+        self.progress: dict[Ref, RolloutProgress] = {}
         """The RollingSync progress of each Application."""
         self.running: dict[Ref, Running] = {}
         """Operations in progress: what is left here when the next step begins was interrupted."""
@@ -92,7 +92,7 @@ class _Applications:
     first, then the Applications that they created, the youngest before the oldest.
     """
 
-    def __init__(self, fleet: Fleet, settings: Settings, memory: Memory, started: int) -> None:
+    def __init__(self, fleet: Applications, settings: Settings, memory: ArgocdMemory, started: int) -> None:
         self.fleet, self.settings, self.memory, self.started = fleet, settings, memory, started
         self.quick = True
         self.jobs: list[Job[_Priority]] = []
@@ -204,7 +204,7 @@ class _Applications:
                 seen = yield from self._seen(self.fleet.others[ref])
                 yield from sets.judge(rollout, ref, seen, progress, self.settings)
             for ref in list(may_sync(rollout, progress)):
-                yield from sets.note(rollout, ref, Progress(PENDING, MOVED, progress[ref].revision), progress)
+                yield from sets.note(rollout, ref, RolloutProgress(PENDING, MOVED, progress[ref].revision), progress)
                 self.phases[ref] = "Running"
                 self.add(self._rolled(self.fleet.others[ref]))
             yield from sets.tell(made, progress)
@@ -220,14 +220,14 @@ class _Applications:
     def _moves(self, rollout: Rollout) -> bool:
         return any(self.phases.get(ref) == "Running" for ref in rollout.apps)
 
-    def _seen(self, app: App) -> Part[Seen]:
+    def _seen(self, app: App) -> Part[ApplicationStatus]:
         if app.assumed:
-            return Seen(app.revision, synced=True, health=HEALTHY, operation="Succeeded")
+            return ApplicationStatus(app.revision, synced=True, health=HEALTHY, operation="Succeeded")
         compared = yield from compare(app, self.settings)
         verdict = yield from app_health(app, self.settings)
         error = app.error or comparison_error(app, self.settings)
         synced_now = not compared.out_of_sync and not error
-        return Seen(app.revision, synced_now, verdict, self.phases.get(app.ref, ""))
+        return ApplicationStatus(app.revision, synced_now, verdict, self.phases.get(app.ref, ""))
 
     def _rolled(self, app: App) -> Part[None]:
         """The sync that the ApplicationSet controller starts."""
@@ -300,7 +300,7 @@ class _Applications:
 
 
 def sync_fleet(
-    fleet: Fleet, settings: Settings, memory: Memory, *, started: int, flags: tuple[str, ...] = ()
+    fleet: Applications, settings: Settings, memory: ArgocdMemory, *, started: int, flags: tuple[str, ...] = ()
 ) -> Script:
     """Sync the roots, and let all other existing and new Applications sync by themselves."""
     schedule = _Applications(fleet, settings, memory, started)
@@ -322,7 +322,7 @@ def sync_fleet(
     return replace(ended(schedule.tried), outcome="failed", error=error) if error else ended(schedule.tried)
 
 
-def delete_fleet(fleet: Fleet, settings: Settings, memory: Memory) -> Script:
+def delete_fleet(fleet: Applications, settings: Settings, memory: ArgocdMemory) -> Script:
     """Delete the roots; a child Application is deleted with its objects if it has the finalizer."""
     worst_end = Ended("ok")
     for left in tuple(memory.running.values()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.tasks import Task
+from seatrial.engines.argocd.tasks import ArgocdTask
 from seatrial.model.resource import group_of, metadata, version_of
 
 ALL_RUN = "successfully synced (all tasks run)"
@@ -30,7 +30,7 @@ HELP_WITH_SIZE = (
 )
 
 
-def waiting(tasks: Sequence[Task], version: tuple[int, int], *, deletion: bool = False) -> str:
+def waiting(tasks: Sequence[ArgocdTask], version: tuple[int, int], *, deletion: bool = False) -> str:
     """What a running operation waits for."""
     hooks_first = versions.has(version, "hooks first in messages")
     hooks = [task for task in tasks if task.is_hook]
@@ -43,7 +43,7 @@ def waiting(tasks: Sequence[Task], version: tuple[int, int], *, deletion: bool =
     return f"waiting for {reason} {first}{more}"
 
 
-def confirmation(tasks: Sequence[Task], version: tuple[int, int]) -> str:
+def confirmation(tasks: Sequence[ArgocdTask], version: tuple[int, int]) -> str:
     """The objects whose pruning must be confirmed by hand."""
     more = f" and {len(tasks) - 1} more resources" if len(tasks) > 1 else ""
     if versions.has(version, "hooks first in messages"):
@@ -52,7 +52,7 @@ def confirmation(tasks: Sequence[Task], version: tuple[int, int]) -> str:
     return f"Waiting for pruning confirmation of {body['apiVersion']}/{tasks[0].ref.kind}/{tasks[0].ref.name}{more}"
 
 
-def augmented(task: Task, message: str, installed: str) -> str:
+def augmented(task: ArgocdTask, message: str, installed: str) -> str:
     """The message of an object as its result shows it; `installed` is the apiVersion in which its kind is served.
 
     Upstream: `AugmentSyncMsg` in util/argo/argo.go.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import Asked, Settings
+from seatrial.engines.argocd.app import Settings, SyncOptions
 from seatrial.engines.fieldowners import annotation_owners, moved
 from seatrial.model.resource import Body, metadata
 
@@ -18,7 +18,7 @@ KUBECTL = "kubectl-client-side-apply"
 DECLINED = "ClientSideApplyMigration=false"
 
 
-def owners_of_kubectl(live: Body | None, manager: str, asked: Asked, settings: Settings) -> Body | None:
+def owners_of_kubectl(live: Body | None, manager: str, asked: SyncOptions, settings: Settings) -> Body | None:
     """Argo CD's own patch of managedFields before it applies: what kubectl applied on the client's side."""
     if not versions.has(settings.version, "ClientSideApplyMigration") or DECLINED in asked.options:
         return None

@@ -14,30 +14,30 @@ from msgspec.structs import replace
 
 from seatrial.engines import Stuck
 from seatrial.engines.argocd import applying, messages, validity, versions
-from seatrial.engines.argocd.app import App, Asked, Settings, marks_of
+from seatrial.engines.argocd.app import App, Settings, SyncOptions, marks_of
 from seatrial.engines.argocd.comparing import is_modified, respecting
 from seatrial.engines.argocd.ignoring import comparison_error, given_up
-from seatrial.engines.argocd.results import PENDING, Result, judged, recorded, summary
-from seatrial.engines.argocd.tasks import Task, build, is_multi_step, with_namespace
+from seatrial.engines.argocd.results import PENDING, TaskResult, judged, recorded, summary
+from seatrial.engines.argocd.tasks import ArgocdTask, build, is_multi_step, with_namespace
 from seatrial.engines.argocd.tracking import managed, shared, source_failure, unmarkable, wanted
-from seatrial.engines.script import Part, Pause, Say, Survey, Target, about, wait_until
+from seatrial.engines.script import DescribedObject, Part, Pause, Say, Survey, about, wait_until
 from seatrial.helm.argocd_hooks import BEFORE_CREATION, FAILED, SUCCEEDED
 from seatrial.model.refusal import NO_FAILURE, Failure, joined
 from seatrial.model.resource import Body, Ref, metadata, ref_of
-from seatrial.model.timeline import Condition, Operation, OperationPhase, SyncTask
+from seatrial.model.timeline import ApplicationCondition, Operation, OperationPhase, SyncTask
 from seatrial.readiness.argocd import health
 
 COMPLETED = ("Succeeded", "Failed", "Error")
 
-Results = Mapping[tuple[Ref, str], Result]
+Results = Mapping[tuple[Ref, str], TaskResult]
 """By object and phase."""
 Ran = Literal["successful", "pending", "failed"]
 
 
-class Sync:
+class SyncAttempt:
     """One attempt at a sync operation, while it runs."""
 
-    def __init__(self, app: App, settings: Settings, asked: Asked, stored: Results, noted: Results) -> None:
+    def __init__(self, app: App, settings: Settings, asked: SyncOptions, stored: Results, noted: Results) -> None:
         """`stored` are the results in the Application's status, left by the attempt before; `noted`, by this one."""
         self.app, self.settings = app, settings
         self.asked = replace(asked, options=(*app.options, *asked.options))
@@ -46,11 +46,11 @@ class Sync:
         self.failure = NO_FAILURE
         self.stuck: Stuck | None = None
         targets, self.conditions = wanted(app, settings)
-        self.conditions += (Condition("", words) for words in given_up(app, settings))
+        self.conditions += (ApplicationCondition("", words) for words in given_up(app, settings))
         self._targets = [with_namespace(target, app) for target in targets]
         self._marked = [(target, marks_of(target)) for target in self._targets]
         self.stored = stored
-        self._results: dict[tuple[Ref, str], Result] = dict(noted)
+        self._results: dict[tuple[Ref, str], TaskResult] = dict(noted)
         self.noted = noted
         """What the status has of this attempt: written after each pass, and read by a controller that restarts."""
         self._live: dict[Ref, Body | None] = {}
@@ -60,11 +60,11 @@ class Sync:
         self._made_for_it = home if all(target.ref != home for target in targets) else None
         self._unmodified: set[Ref] = set()
         self._waited: set[tuple[str, int]] = set()
-        self._waits_for: list[Task] = []
+        self._waits_for: list[ArgocdTask] = []
         self._verdicts: dict[Ref, str] = {}
         self._deleted: list[Ref] = []
-        self._tasks: list[Task] = []
-        self._seen: dict[tuple[Ref, str], Task] = {}
+        self._tasks: list[ArgocdTask] = []
+        self._seen: dict[tuple[Ref, str], ArgocdTask] = {}
 
     def run(self) -> Part[Operation]:
         """Run passes until the operation ends, or never will."""
@@ -100,20 +100,20 @@ class Sync:
             namespace=self.app.namespace,
         )
 
-    def _recorded(self, task: Task) -> SyncTask:
+    def _recorded(self, task: ArgocdTask) -> SyncTask:
         health = self._verdicts.get(task.ref, "")
         return recorded(task, self._state(task), health, waited=task.place in self._waited)
 
-    def _state(self, task: Task) -> Result:
+    def _state(self, task: ArgocdTask) -> TaskResult:
         return self._results.get(task.key, PENDING)
 
-    def _set(self, task: Task, status: str, state: str, message: str = "", failure: Failure = NO_FAILURE) -> None:
-        self._results[task.key] = Result(status, state, message or self._state(task).message, failure)
+    def _set(self, task: ArgocdTask, status: str, state: str, message: str = "", failure: Failure = NO_FAILURE) -> None:
+        self._results[task.key] = TaskResult(status, state, message or self._state(task).message, failure)
 
     def _ends(self, phase: OperationPhase, message: str) -> None:
         self.phase, self.message = phase, message
 
-    def _runs(self, tasks: Iterable[Task], *, deletion: bool = False) -> None:
+    def _runs(self, tasks: Iterable[ArgocdTask], *, deletion: bool = False) -> None:
         """The operation continues and waits for these."""
         self._waits_for = list(tasks)
         if self._waits_for:
@@ -147,7 +147,7 @@ class Sync:
             self._ends("Failed", f"Shared resource found: {found[0].message}")
         return self.phase != "Running"
 
-    def _is_unmodified(self, target: Target) -> bool:
+    def _is_unmodified(self, target: DescribedObject) -> bool:
         live = self._live.get(target.ref)
         return live is not None and not is_modified(target, live, self.app, self.settings)
 
@@ -160,7 +160,7 @@ class Sync:
         ran = {key: task for key, task in self._seen.items() if self._results.get(key, PENDING).status}
         self._seen = {**{key: task for key, task in ran.items() if key not in known}, **known, **ran}
 
-    def _look_again(self, also: Iterable[Task] = ()) -> Part[None]:
+    def _look_again(self, also: Iterable[ArgocdTask] = ()) -> Part[None]:
         """Objects that may have changed: running, pruned or awaited ones, and `also`."""
         running = [t for t in self._tasks if self._state(t).state == "Running" or self._state(t).status == "Pruned"]
         for task in {task.ref: task for task in (*running, *self._waits_for, *also)}.values():
@@ -233,7 +233,7 @@ class Sync:
             return
         yield from self._wave(pending, fails)
 
-    def _wave(self, pending: list[Task], fails: list[Task]) -> Part[None]:
+    def _wave(self, pending: list[ArgocdTask], fails: list[ArgocdTask]) -> Part[None]:
         """Run the first phase and wave of what is pending."""
         place = pending[0].place
         batch = [task for task in pending if task.place == place]
@@ -258,7 +258,7 @@ class Sync:
             case "successful":
                 self._runs(batch)
 
-    def _is_held_up(self, batch: list[Task]) -> bool:
+    def _is_held_up(self, batch: list[ArgocdTask]) -> bool:
         """Whether a wave waits for a confirmation, or for the deletion of previous hooks."""
         unconfirmed = [task for task in batch if self._needs_confirmation(task)]
         old = [task for task in batch if self._goes_first(task)]
@@ -271,7 +271,7 @@ class Sync:
             return False
         return True
 
-    def _wave_failed(self, batch: list[Task], fails: list[Task]) -> Part[None]:
+    def _wave_failed(self, batch: list[ArgocdTask], fails: list[ArgocdTask]) -> Part[None]:
         running = [task for task in batch if self._state(task).state == "Running"]
         refused = self._refused(batch)
         if not running or not versions.has(self.settings.version, "waits for siblings of a failed apply"):
@@ -283,7 +283,7 @@ class Sync:
         self.phase = "Running"
         self._runs(running)
 
-    def _fail(self, fails: list[Task], refused: list[Task], message: str) -> Part[bool]:
+    def _fail(self, fails: list[ArgocdTask], refused: list[ArgocdTask], message: str) -> Part[bool]:
         """Fail, or first run the SyncFail hooks and wait for them; returns whether it is over."""
         words = messages.because(message, (self._state(task).message for task in refused))
         if all(self._state(task).state in COMPLETED for task in fails):
@@ -300,7 +300,7 @@ class Sync:
         self._runs(pending)
         return False
 
-    def _refused(self, tasks: Iterable[Task]) -> list[Task]:
+    def _refused(self, tasks: Iterable[ArgocdTask]) -> list[ArgocdTask]:
         return [task for task in tasks if self._state(task).status == "SyncFailed"]
 
     def _are_valid(self) -> Part[bool]:
@@ -333,26 +333,26 @@ class Sync:
             return False
         return True
 
-    def _out_of_sync(self, tasks: Iterable[Task]) -> Iterator[Task]:
+    def _out_of_sync(self, tasks: Iterable[ArgocdTask]) -> Iterator[ArgocdTask]:
         """`ApplyOutOfSyncOnly`: skips regular resources that are in sync."""
         return (t for t in tasks if t.is_hook or t.is_prune or t.ref not in self._unmodified)
 
-    def _note_missing(self, running: list[Task]) -> Part[None]:
+    def _note_missing(self, running: list[ArgocdTask]) -> Part[None]:
         if not versions.has(self.settings.version, "missing objects are errors"):
             return
         for task in running:
             if task.live is None and (yield about(task, "get")).code == 404:
                 self._set(task, "SyncFailed", "Error", f"Resource {task} is missing, it might have been deleted")
 
-    def _goes_first(self, task: Task) -> bool:
+    def _goes_first(self, task: ArgocdTask) -> bool:
         """Whether a previous hook is deleted before it is created."""
         return task.live is not None and not self._state(task).state and task.goes(BEFORE_CREATION)
 
-    def _needs_confirmation(self, task: Task) -> bool:
+    def _needs_confirmation(self, task: ArgocdTask) -> bool:
         asked_for = task.is_prune and versions.has(self.settings.version, "Prune=confirm")
         return asked_for and applying.prune_option(task, self.asked, self.settings) == "confirm"
 
-    def _run_tasks(self, tasks: list[Task]) -> Part[Ran]:
+    def _run_tasks(self, tasks: list[ArgocdTask]) -> Part[Ran]:
         """Prune, delete previous hooks, then create; each only if nothing before it failed or waits."""
         if versions.has(self.settings.version, "strips stale hook finalizers"):
             yield from self._let_go([t for t in tasks if t.is_hook and not self._state(t).state])
@@ -370,7 +370,7 @@ class Sync:
             return "pending"
         return (yield from self._create([task for task in tasks if not task.is_prune]))
 
-    def _prune(self, tasks: list[Task]) -> Part[bool]:
+    def _prune(self, tasks: list[ArgocdTask]) -> Part[bool]:
         well = True
         # All at once; a namespace takes longest, and what is in it is deleted before it has begun.
         for task in sorted(tasks, key=lambda task: task.ref.kind == "Namespace"):
@@ -385,7 +385,7 @@ class Sync:
                 self._set(task, "Pruned", "Succeeded", done.message)
         return well
 
-    def _create(self, tasks: list[Task]) -> Part[Ran]:
+    def _create(self, tasks: list[ArgocdTask]) -> Part[Ran]:
         """In order, kind by kind; a failure does not stop the rest of the wave."""
         ran: Ran = "successful"
         for _, run in groupby(tasks, lambda task: task.ref.kind):
@@ -398,7 +398,7 @@ class Sync:
                     self._set(task, "Synced", "Running", done.message)
         return ran
 
-    def _let_go(self, hooks: Iterable[Task]) -> Part[None]:
+    def _let_go(self, hooks: Iterable[ArgocdTask]) -> Part[None]:
         """Remove Argo CD's finalizer from hooks."""
         for task in hooks:
             yield from applying.without_finalizer(task)

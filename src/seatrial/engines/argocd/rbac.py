@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from seatrial.engines.argocd.tasks import Task
+from seatrial.engines.argocd.tasks import ArgocdTask
 from seatrial.engines.script import Answer, Command, Part, Verb, about
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, with_metadata
@@ -26,7 +26,7 @@ SUBJECT_FIELDS = ("Kind", "APIGroup", "Name", "Namespace")
 FAILED = "error running kubectl auth reconcile"
 
 
-class Reconciled(Struct, frozen=True):
+class ReconciledRole(Struct, frozen=True):
     """What kubectl prints, or its error."""
 
     message: str
@@ -34,14 +34,14 @@ class Reconciled(Struct, frozen=True):
     failure: Failure = NO_FAILURE
 
 
-def reconcile(task: Task, target: Body) -> Part[Reconciled]:
+def reconcile(task: ArgocdTask, target: Body) -> Part[ReconciledRole]:
     """Bring a live role or binding up to its target, or create it."""
     if task.ref.namespace and task.ref.kind not in CLUSTER_SCOPED:
         home = yield Command("get", "v1", "Namespace", name=task.ref.namespace)
         if home.message:
             words = f"{FAILED}: error getting namespace {task.ref.namespace}: {home.message}"
             missing = Fault("not-found", Ref("Namespace", "", task.ref.namespace))
-            return Reconciled(words, refused=True, failure=Failure(faults=(missing,)))
+            return ReconciledRole(words, refused=True, failure=Failure(faults=(missing,)))
     answer = yield about(task, "get")
     live = answer.body if answer.code == 200 else None
     if task.ref.kind in ROLES:
@@ -77,13 +77,15 @@ def _binding(live: Body | None, target: Body) -> Plan:
     return verbs, written, "update", _listed("missing subjects added", missing, _subject)
 
 
-def _written(task: Task, verbs: tuple[Verb, ...], body: Body, doing: str, printed: list[str]) -> Part[Reconciled]:
+def _written(
+    task: ArgocdTask, verbs: tuple[Verb, ...], body: Body, doing: str, printed: list[str]
+) -> Part[ReconciledRole]:
     named = f"{task.ref.kind.lower()}.{task.ref.group}/{task.ref.name} reconciled"
     for verb in verbs:
         answer: Answer = yield about(task, verb, None if verb == "delete" else body)
         if answer.message and answer.code != 404:
-            return Reconciled(f"{FAILED}: {answer.message}", refused=True, failure=answer.failure)
-    return Reconciled("\n".join((f"{named}. reconciliation required {doing}", *printed)) if verbs else named)
+            return ReconciledRole(f"{FAILED}: {answer.message}", refused=True, failure=answer.failure)
+    return ReconciledRole("\n".join((f"{named}. reconciliation required {doing}", *printed)) if verbs else named)
 
 
 def _with_metadata_of(body: Body, other: Body) -> Body:

@@ -9,11 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines import Ended, Stuck
-from seatrial.engines.argocd.app import App, Asked, Settings
+from seatrial.engines.argocd.app import App, Settings, SyncOptions
 from seatrial.engines.argocd.asking import requested
 from seatrial.engines.argocd.comparing import is_modified
 from seatrial.engines.argocd.ignoring import comparison_error
-from seatrial.engines.argocd.operation import Results, Sync
+from seatrial.engines.argocd.operation import Results, SyncAttempt
 from seatrial.engines.argocd.results import ERROR, NOTHING
 from seatrial.engines.argocd.tracking import managed, source_failure, speaks_of_itself, wanted
 from seatrial.engines.script import WRITES, Answer, Command, Line, Part, Say, Survey, Wait, carry
@@ -69,23 +69,23 @@ class Running(Struct, frozen=True):
 
     app: App
     """With the revision that it deploys, whatever the source has by then."""
-    asked: Asked
-    sync: Sync
+    asked: SyncOptions
+    sync: SyncAttempt
     attempts: tuple[Attempt, ...] = ()
 
 
-def synced(app: App, settings: Settings, asked: Asked, running: dict[Ref, Running]) -> Part[Tried]:
+def synced(app: App, settings: Settings, asked: SyncOptions, running: dict[Ref, Running]) -> Part[Tried]:
     """Sync. If the controller died in an operation of this Application, that one is resumed first."""
     left = running.get(app.ref)
     if left is not None:
         resumed = yield from resume(left, settings, running)
         if left.app == app or resumed.stuck is not None:
             return resumed
-    return (yield from _tried(Running(app, asked, Sync(app, settings, asked, {}, {})), settings, running))
+    return (yield from _tried(Running(app, asked, SyncAttempt(app, settings, asked, {}, {})), settings, running))
 
 
 def written(
-    app: App, settings: Settings, asked: Asked, before: Tried | None, running: dict[Ref, Running]
+    app: App, settings: Settings, asked: SyncOptions, before: Tried | None, running: dict[Ref, Running]
 ) -> Part[Tried]:
     """Run an `operation` that somebody wrote into the Application, where `before` is in `status.operationState`.
 
@@ -99,7 +99,7 @@ def written(
         noted = results
         yield Say(app.ref, f"Resuming in-progress operation. phase: Running, message: {before.operation.message}")
     alone = replace(app, options=())
-    sync = Sync(alone, settings, asked, results, noted)
+    sync = SyncAttempt(alone, settings, asked, results, noted)
     return (yield from _tried(Running(alone, asked, sync), settings, running))
 
 
@@ -107,7 +107,7 @@ def resume(left: Running, settings: Settings, running: dict[Ref, Running]) -> Pa
     """Go on with an operation after a restart: with its revision, its start time, and the results of whole passes."""
     app, before = left.app, left.sync
     yield Say(app.ref, f"Resuming in-progress operation. phase: Running, message: {before.message}")
-    sync = Sync(app, settings, left.asked, before.stored, before.noted)
+    sync = SyncAttempt(app, settings, left.asked, before.stored, before.noted)
     return (yield from _tried(replace(left, sync=sync), settings, running))
 
 
@@ -132,7 +132,7 @@ def _tried(start: Running, settings: Settings, running: dict[Ref, Running]) -> P
                 return _without_end(operation, attempt)
             attempt = limit
             break
-        sync = Sync(app, settings, asked, sync.results, {})
+        sync = SyncAttempt(app, settings, asked, sync.results, {})
         yield Say(app.ref, f"retries, attempt #{attempt + 1}")
         yield Wait(tuple(task.object for task in operation.tasks))
     message = f"{operation.message} (retried {attempt} times)." if attempt else operation.message
@@ -148,7 +148,7 @@ def _repeats(attempts: list[Attempt], left: int) -> bool:
     )
 
 
-def _attempted(sync: Sync) -> Part[tuple[Operation, Attempt]]:
+def _attempted(sync: SyncAttempt) -> Part[tuple[Operation, Attempt]]:
     wrote: list[tuple[str, Ref, int]] = []
 
     def on_line(line: Line, answer: Answer) -> Part[Operation | None]:
@@ -171,7 +171,7 @@ def _without_end(operation: Operation, attempt: int) -> Tried:
 
 def automatic(
     app: App, settings: Settings, last: Operation | None, revision: str, started: int
-) -> Part[Asked | Skipped]:
+) -> Part[SyncOptions | Skipped]:
     """The automated sync that starts when the Application is compared again, or why none does.
 
     `last` is the last operation, and `revision` the one that it was about.

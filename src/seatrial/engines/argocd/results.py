@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.engines.argocd.tasks import Task
+from seatrial.engines.argocd.tasks import ArgocdTask
 from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.timeline import SyncTask
 from seatrial.readiness.argocd.verdict import (
@@ -25,7 +25,7 @@ ERROR = "error"
 NOTHING = "nothing, which is not healthy"
 
 
-class Result(Struct, frozen=True):
+class TaskResult(Struct, frozen=True):
     """The result as in `timeline.SyncTask`: all that an operation keeps between two passes."""
 
     status: str = ""
@@ -34,10 +34,10 @@ class Result(Struct, frozen=True):
     failure: Failure = NO_FAILURE
 
 
-PENDING = Result()
+PENDING = TaskResult()
 
 
-def judged(task: Task, result: Result, verdict: Health | None) -> Result:
+def judged(task: ArgocdTask, result: TaskResult, verdict: Health | None) -> TaskResult:
     """The result of a running task, given the health of its object."""
     if verdict is None:
         return replace(
@@ -60,7 +60,7 @@ def summary(verdict: Health | None) -> str:
     return f"{status}: {verdict.message}" if verdict.message else status
 
 
-def recorded(task: Task, result: Result, health: str, *, waited: bool) -> SyncTask:
+def recorded(task: ArgocdTask, result: TaskResult, health: str, *, waited: bool) -> SyncTask:
     """A task for the timeline."""
     return SyncTask(
         object=task.ref,

@@ -51,7 +51,7 @@ class Rollout(Struct, frozen=True):
         return next((number for number, step in enumerate(self.steps, start=1) if app in step.apps), -1)
 
 
-class Progress(Struct, frozen=True):
+class RolloutProgress(Struct, frozen=True):
     """An entry of `status.applicationStatus`."""
 
     status: str
@@ -59,7 +59,7 @@ class Progress(Struct, frozen=True):
     revision: str
 
 
-class Seen(Struct, frozen=True):
+class ApplicationStatus(Struct, frozen=True):
     """What an Application shows of itself."""
 
     revision: str
@@ -86,21 +86,21 @@ def rollout_of(application_set: Body, applications: tuple[Body, ...]) -> Rollout
     )
 
 
-def judged(before: Progress | None, seen: Seen, version: tuple[int, int]) -> Progress:
+def judged(before: RolloutProgress | None, seen: ApplicationStatus, version: tuple[int, int]) -> RolloutProgress:
     """The next progress of an Application, given what it shows now."""
     now = _begun(before, seen, version)
     healthy = seen.synced and seen.health == HEALTHY
     if now.status == WAITING and seen.synced:
         status = HEALTHY if healthy else PROGRESSING
-        return Progress(status, f"{SYNCED} {status}", seen.revision)
+        return RolloutProgress(status, f"{SYNCED} {status}", seen.revision)
     if now.status == PENDING and seen.operation:
-        return Progress(PROGRESSING, OF_OPERATION[seen.operation], seen.revision)
+        return RolloutProgress(PROGRESSING, OF_OPERATION[seen.operation], seen.revision)
     if now.status == PROGRESSING and healthy:
-        return Progress(HEALTHY, BECAME, seen.revision)
+        return RolloutProgress(HEALTHY, BECAME, seen.revision)
     return now
 
 
-def may_sync(rollout: Rollout, progress: Mapping[Ref, Progress]) -> Iterator[Ref]:
+def may_sync(rollout: Rollout, progress: Mapping[Ref, RolloutProgress]) -> Iterator[Ref]:
     """The waiting Applications that may sync now: those of all steps up to the first unhealthy one."""
     allowed = _allowed(rollout, progress)
     # One that no step selects counts as one of the first step, though it never syncs.
@@ -116,7 +116,7 @@ def may_sync(rollout: Rollout, progress: Mapping[Ref, Progress]) -> Iterator[Ref
             yield app
 
 
-def current_step(rollout: Rollout, progress: Mapping[Ref, Progress]) -> int | None:
+def current_step(rollout: Rollout, progress: Mapping[Ref, RolloutProgress]) -> int | None:
     """The first step with an unhealthy Application; None when all are done."""
     for number, step in enumerate(rollout.steps, start=1):
         if any(progress[app].status != HEALTHY for app in step.apps):
@@ -141,16 +141,16 @@ def _is_selected(application: Body, step: Body) -> bool:
     return True
 
 
-def _begun(before: Progress | None, seen: Seen, version: tuple[int, int]) -> Progress:
+def _begun(before: RolloutProgress | None, seen: ApplicationStatus, version: tuple[int, int]) -> RolloutProgress:
     if before is None:
-        return Progress(WAITING, NOT_FOUND, seen.revision)
+        return RolloutProgress(WAITING, NOT_FOUND, seen.revision)
     by_drift = not versions.has(version, "rollouts heed revisions alone") and before.status == HEALTHY
     if before.revision != seen.revision or (by_drift and not seen.synced):
-        return Progress(WAITING, CHANGED, seen.revision)
+        return RolloutProgress(WAITING, CHANGED, seen.revision)
     return before
 
 
-def _allowed(rollout: Rollout, progress: Mapping[Ref, Progress]) -> set[Ref]:
+def _allowed(rollout: Rollout, progress: Mapping[Ref, RolloutProgress]) -> set[Ref]:
     current = current_step(rollout, progress)
     steps = rollout.steps if current is None else rollout.steps[:current]
     return {app for step in steps for app in step.apps}

@@ -14,7 +14,7 @@ from seatrial.engines import Stuck
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import API_VERSION, Settings
 from seatrial.engines.argocd.reconciling import Tried
-from seatrial.engines.argocd.rollout import COMPLETED, Progress, Rollout, Seen, current_step, judged
+from seatrial.engines.argocd.rollout import COMPLETED, ApplicationStatus, Rollout, RolloutProgress, current_step, judged
 from seatrial.engines.script import Command, Part, Say
 from seatrial.model.resource import Body, Ref, dig, metadata, ref_of
 from seatrial.model.timeline import Operation
@@ -56,7 +56,9 @@ def dropped(made: AppSet, before: AppSet | None) -> Iterator[Ref]:
     yield from (ref for body in before.applications if (ref := ref_of(body)) not in now)
 
 
-def judge(rollout: Rollout, app: Ref, seen: Seen, progress: dict[Ref, Progress], settings: Settings) -> Part[None]:
+def judge(
+    rollout: Rollout, app: Ref, seen: ApplicationStatus, progress: dict[Ref, RolloutProgress], settings: Settings
+) -> Part[None]:
     """Record the progress of an Application."""
     before = progress.get(app)
     now = judged(before, seen, settings.version)
@@ -65,7 +67,7 @@ def judge(rollout: Rollout, app: Ref, seen: Seen, progress: dict[Ref, Progress],
     progress[app] = now
 
 
-def note(rollout: Rollout, app: Ref, now: Progress, progress: dict[Ref, Progress]) -> Part[None]:
+def note(rollout: Rollout, app: Ref, now: RolloutProgress, progress: dict[Ref, RolloutProgress]) -> Part[None]:
     progress[app] = now
     if rollout.step_of(app) > 0:
         yield Say(rollout.ref, f"step {rollout.step_of(app)}, {app.name}: {now.status}: {now.message}")
@@ -77,7 +79,7 @@ def name_unselected(rollout: Rollout) -> Part[None]:
             yield Say(app, f"is in no step of {rollout.ref}, and never syncs by itself")
 
 
-def tell(made: AppSet, progress: Mapping[Ref, Progress] | None) -> Part[None]:
+def tell(made: AppSet, progress: Mapping[Ref, RolloutProgress] | None) -> Part[None]:
     """Write the status of a set, as health checks read it."""
     conditions = [_condition("ResourcesUpToDate", "True", UP_TO_DATE)]
     status: Body = {"conditions": conditions}
@@ -99,7 +101,7 @@ def write_status(ref: Ref, status: Body) -> Part[None]:
             yield command  # The definition that Argo CD brings has no status of its own.
 
 
-def halted(rollout: Rollout, progress: Mapping[Ref, Progress], stuck: Stuck | None) -> Tried:
+def halted(rollout: Rollout, progress: Mapping[Ref, RolloutProgress], stuck: Stuck | None) -> Tried:
     """A rollout that stopped; `stuck` if it waits for health, not for a failed Application."""
     step = current_step(rollout, progress)
     assert step is not None
@@ -145,6 +147,6 @@ def _condition(kind: str, status: str, message: str) -> Body:
     return {"type": kind, "status": status, "message": message}
 
 
-def _entry(rollout: Rollout, app: Ref, now: Progress) -> Body:
+def _entry(rollout: Rollout, app: Ref, now: RolloutProgress) -> Body:
     step = str(rollout.step_of(app))
     return {"application": app.name, "status": now.status, "message": now.message, "step": step}

@@ -11,7 +11,7 @@ from seatrial.engines.act import Sync
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import App, Settings
 from seatrial.engines.argocd.declared import app_of, declared, declared_set, in_project
-from seatrial.engines.argocd.fleet import Fleet
+from seatrial.engines.argocd.fleet import Applications
 from seatrial.engines.argocd.projects import DEFAULT, project_of, windows_for
 from seatrial.engines.argocd.rollout import rollout_of
 from seatrial.engines.argocd.settings import OPENSHIFT, OPENSHIFT_VERSION, is_setting, settings_of
@@ -118,7 +118,7 @@ def _scoped(found: FoundApplications, scopes: Scopes) -> FoundApplications:
     return replace(found, applications=applications, resources=[r for one in releases for r in one.resources])
 
 
-def fleet_of(found: FoundApplications, root: App | None, settings: Settings) -> Fleet:
+def fleet_of(found: FoundApplications, root: App | None, settings: Settings) -> Applications:
     """The Applications to sync: `root`, or those found first, and all their children."""
     projects = {**settings.projects, **{name: project_of(body) for name, body in found.projects.items()}}
     apps: dict[Ref, App] = {}
@@ -128,11 +128,11 @@ def fleet_of(found: FoundApplications, root: App | None, settings: Settings) -> 
         apps[ref] = app if project is None else in_project(app, one.body, project)
     sets = {ref: declared_set(ref, body, made, settings) for ref, (body, made) in found.sets.items()}
     if root is not None:
-        return Fleet((root,), apps, sets)
+        return Applications((root,), apps, sets)
     rolled = {ref for one in sets.values() if one.rollout is not None for ref in one.rollout.apps}
     roots = [ref for ref in found.roots if ref not in rolled]
     others = {ref: app for ref, app in apps.items() if ref not in roots}
-    return Fleet(tuple(apps[ref] for ref in roots), others, sets, tuple(found.given))
+    return Applications(tuple(apps[ref] for ref in roots), others, sets, tuple(found.given))
 
 
 def _project(application: Body) -> str:

@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import App, Asked, Marks, Settings
+from seatrial.engines.argocd.app import App, Marks, Settings, SyncOptions
 from seatrial.engines.argocd.tracking import CRD, speaks_of_itself
-from seatrial.engines.script import Target
+from seatrial.engines.script import DescribedObject
 from seatrial.helm.argocd_hooks import (
     FINALIZER,
     PHASES,
@@ -39,7 +39,7 @@ KIND_ORDER = (
 RANKS = {kind: rank for rank, kind in enumerate(KIND_ORDER)}
 
 
-class Task(Struct, frozen=True):
+class ArgocdTask(Struct, frozen=True):
     """One object in one phase: to be applied, or to be pruned if it has no target."""
 
     ref: Ref
@@ -80,11 +80,11 @@ class Task(Struct, frozen=True):
 def build(
     app: App,
     settings: Settings,
-    asked: Asked,
-    targets: list[tuple[Target, Marks]],
+    asked: SyncOptions,
+    targets: list[tuple[DescribedObject, Marks]],
     live: Mapping[Ref, Body | None],
     home: Body | None = None,
-) -> list[Task]:
+) -> list[ArgocdTask]:
     """The tasks of a sync, in the order in which they run; `home` is the live namespace of the destination."""
     tasks = list(_of_resources(asked, targets, live, settings))
     if not (asked.skips_hooks or asked.selected):
@@ -97,13 +97,16 @@ def build(
     return _in_order(_prunes_last(tasks, asked))
 
 
-def is_multi_step(tasks: list[Task]) -> bool:
+def is_multi_step(tasks: list[ArgocdTask]) -> bool:
     return bool(tasks) and tasks[0].place != tasks[-1].place
 
 
 def _of_resources(
-    asked: Asked, targets: Iterable[tuple[Target, Marks]], live: Mapping[Ref, Body | None], settings: Settings
-) -> Iterator[Task]:
+    asked: SyncOptions,
+    targets: Iterable[tuple[DescribedObject, Marks]],
+    live: Mapping[Ref, Body | None],
+    settings: Settings,
+) -> Iterator[ArgocdTask]:
     left = {ref: body for ref, body in live.items() if body is not None}
     for target, marks in targets:
         if marks.ignored or marks.hook:
@@ -111,20 +114,24 @@ def _of_resources(
         left.pop(target.ref, None)
         if _is_selected(target.ref, asked):
             for phase in marks.phases:
-                yield Task(target.ref, phase, marks.wave, target.body, live.get(target.ref), is_hook=False)
+                yield ArgocdTask(target.ref, phase, marks.wave, target.body, live.get(target.ref), is_hook=False)
     for ref, body in left.items():
         # A live hook is never pruned, and one whose mark was copied from elsewhere is not ours.
         if _is_selected(ref, asked) and not is_hook(body) and speaks_of_itself(body, settings):
-            yield from (Task(ref, phase, wave_of(body), None, body) for phase in phases_of(body))
+            yield from (ArgocdTask(ref, phase, wave_of(body), None, body) for phase in phases_of(body))
 
 
-def _is_selected(ref: Ref, asked: Asked) -> bool:
+def _is_selected(ref: Ref, asked: SyncOptions) -> bool:
     return not asked.selected or ref in asked.selected
 
 
 def _of_hooks(
-    app: App, asked: Asked, targets: Iterable[tuple[Target, Marks]], live: Mapping[Ref, Body | None], settings: Settings
-) -> Iterator[Task]:
+    app: App,
+    asked: SyncOptions,
+    targets: Iterable[tuple[DescribedObject, Marks]],
+    live: Mapping[Ref, Body | None],
+    settings: Settings,
+) -> Iterator[ArgocdTask]:
     for target, marks in targets:
         if not marks.hook or marks.ignored:
             continue
@@ -133,10 +140,10 @@ def _of_hooks(
             if versions.has(settings.version, "hook finalizer"):
                 body = _with_finalizer(body)
             ref = replace(target.ref, name=name_of(body))
-            yield Task(ref, phase, marks.wave, body, live.get(ref), is_hook=True)
+            yield ArgocdTask(ref, phase, marks.wave, body, live.get(ref), is_hook=True)
 
 
-def _named(body: Body, app: App, asked: Asked, phase: str) -> Body:
+def _named(body: Body, app: App, asked: SyncOptions, phase: str) -> Body:
     if name_of(body):
         return body
     revision = app.revision[:7] if len(app.revision) >= 8 else app.revision
@@ -153,7 +160,9 @@ def _with_finalizer(body: Body) -> Body:
     return {**body, "metadata": {**meta, "finalizers": [*finalizers, FINALIZER]}}
 
 
-def _of_namespace(app: App, asked: Asked, targets: Iterable[tuple[Target, Marks]], home: Body | None) -> Task | None:
+def _of_namespace(
+    app: App, asked: SyncOptions, targets: Iterable[tuple[DescribedObject, Marks]], home: Body | None
+) -> ArgocdTask | None:
     """`CreateNamespace=true`: before all other tasks, unless a manifest creates the namespace."""
     ref = Ref("Namespace", "", app.destination)
     if "CreateNamespace=true" not in asked.options or not app.destination:
@@ -167,17 +176,17 @@ def _of_namespace(app: App, asked: Asked, targets: Iterable[tuple[Target, Marks]
         # Labels and annotations of others stay, for this is applied on the server's side: controller/sync_namespace.go.
         annotations = {**(app.namespace_metadata.get("annotations") or {}), SYNC_OPTIONS: "ServerSideApply=true"}
         meta |= {"labels": app.namespace_metadata.get("labels") or {}, "annotations": annotations}
-    return Task(ref, "PreSync", 0, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, home)
+    return ArgocdTask(ref, "PreSync", 0, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, home)
 
 
-def _prunes_reversed(tasks: list[Task]) -> list[Task]:
+def _prunes_reversed(tasks: list[ArgocdTask]) -> list[ArgocdTask]:
     """Prunes run in reverse wave order: first and last wave swap, second and last but one, and so on."""
     waves = sorted({task.wave for task in tasks if task.is_prune})
     swapped = dict(zip(waves, reversed(waves), strict=True))
     return [replace(task, wave=swapped[task.wave]) if task.is_prune else task for task in tasks]
 
 
-def _prunes_last(tasks: list[Task], asked: Asked) -> list[Task]:
+def _prunes_last(tasks: list[ArgocdTask], asked: SyncOptions) -> list[ArgocdTask]:
     last = max([0, *(task.wave for task in tasks if task.phase == "Sync")]) + 1
     everything = "PruneLast=true" in asked.options
     return [
@@ -186,22 +195,24 @@ def _prunes_last(tasks: list[Task], asked: Asked) -> list[Task]:
     ]
 
 
-def _in_order(tasks: list[Task]) -> list[Task]:
+def _in_order(tasks: list[ArgocdTask]) -> list[ArgocdTask]:
     ordered = sorted(tasks, key=_rank)
     ordered = _adjusted(ordered, _namespace_made, _namespace_used)
     return _adjusted(ordered, _kind_defined, _kind_used)
 
 
-def _rank(task: Task) -> tuple[Any, ...]:
+def _rank(task: ArgocdTask) -> tuple[Any, ...]:
     # Argo CD's sort is not stable: what is alike in all of these comes in any order there, and by namespace here.
     name = name_of(task.body)
     rank = RANKS.get(task.ref.kind, len(RANKS))
     return PHASES.index(task.phase), task.wave, rank, name, task.ref.group, task.ref.namespace
 
 
-def _adjusted(tasks: list[Task], makes: Callable[[Task], str], uses: Callable[[Task], str]) -> list[Task]:
+def _adjusted(
+    tasks: list[ArgocdTask], makes: Callable[[ArgocdTask], str], uses: Callable[[ArgocdTask], str]
+) -> list[ArgocdTask]:
     """A task that others need moves before the first of them, into its phase and wave: `adjustDeps`."""
-    ordered: list[Task] = []
+    ordered: list[ArgocdTask] = []
     first: dict[str, int] = {}
     for task in tasks:
         made = makes(task) if task.target is not None else ""
@@ -218,20 +229,20 @@ def _adjusted(tasks: list[Task], makes: Callable[[Task], str], uses: Callable[[T
     return ordered
 
 
-def _namespace_made(task: Task) -> str:
+def _namespace_made(task: ArgocdTask) -> str:
     return task.ref.name if task.ref.kind == "Namespace" and not task.ref.group else ""
 
 
-def _namespace_used(task: Task) -> str:
+def _namespace_used(task: ArgocdTask) -> str:
     """Cluster-scoped targets have the destination's namespace here, because Argo CD adds it to all that have none."""
     return str(metadata(task.body).get("namespace") or "")
 
 
-def _kind_defined(task: Task) -> str:
+def _kind_defined(task: ArgocdTask) -> str:
     return defined_kind(task.body)
 
 
-def _kind_used(task: Task) -> str:
+def _kind_used(task: ArgocdTask) -> str:
     return f"{task.ref.group}/{task.ref.kind}"
 
 
@@ -243,8 +254,8 @@ def defined_kind(body: Body) -> str:
     return f"{group}/{kind}" if group and kind else ""
 
 
-def with_namespace(target: Target, app: App) -> Target:
+def with_namespace(target: DescribedObject, app: App) -> DescribedObject:
     """Objects without a namespace get that of the destination, even cluster-scoped ones."""
     if metadata(target.body).get("namespace") or not app.destination:
         return target
-    return Target(target.ref, with_metadata(target.body, namespace=app.destination))
+    return DescribedObject(target.ref, with_metadata(target.body, namespace=app.destination))

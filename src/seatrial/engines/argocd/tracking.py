@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import App, Filter, Settings
 from seatrial.engines.argocd.projects import IN_CLUSTER, refusal
-from seatrial.engines.script import Target
+from seatrial.engines.script import DescribedObject
 from seatrial.helm.argocd_hooks import TRACKING_ID
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import (
@@ -26,7 +26,7 @@ from seatrial.model.resource import (
     name_of,
     ref_of,
 )
-from seatrial.model.timeline import Condition
+from seatrial.model.timeline import ApplicationCondition
 
 CRD = "CustomResourceDefinition"
 FAILED_TO_LOAD = "ComparisonError: Failed to load target state: "
@@ -65,11 +65,11 @@ def is_excluded(group: str, kind: str, settings: Settings, server: str = IN_CLUS
     return bool(including) and not any(_matches(f, group, kind) for f in including)
 
 
-def wanted(app: App, settings: Settings) -> tuple[list[Target], list[Condition]]:
+def wanted(app: App, settings: Settings) -> tuple[list[DescribedObject], list[ApplicationCondition]]:
     """The tracked targets of a render, and the conditions about the dropped ones."""
-    last: dict[Ref, Target] = {}
+    last: dict[Ref, DescribedObject] = {}
     counts: dict[Ref, int] = {}
-    conditions: list[Condition] = []
+    conditions: list[ApplicationCondition] = []
     for target in app.targets:
         key = target.ref if target.ref.name else Ref(*_unnamed(target))
         last.pop(key, None)
@@ -79,19 +79,19 @@ def wanted(app: App, settings: Settings) -> tuple[list[Target], list[Condition]]
         if count > 1:
             named = "/".join((ref.group, ref.kind, ref.namespace, ref.name))
             said = f"Resource {named} appeared {count} times among application resources."
-            conditions.append(Condition("RepeatedResourceWarning", said, ref))
+            conditions.append(ApplicationCondition("RepeatedResourceWarning", said, ref))
     kept = []
     for target in last.values():
         if is_excluded(target.ref.group, target.ref.kind, settings, app.where.server):
             named = f"{target.ref.group}/{target.ref.kind} {target.ref.name}"
             said = f"Resource {named} is excluded in the settings"
-            conditions.append(Condition("ExcludedResourceWarning", said, target.ref))
+            conditions.append(ApplicationCondition("ExcludedResourceWarning", said, target.ref))
         else:
-            kept.append(Target(target.ref, marked(target, app, settings)))
+            kept.append(DescribedObject(target.ref, marked(target, app, settings)))
     return kept, conditions
 
 
-def marked(target: Target, app: App, settings: Settings) -> Body:
+def marked(target: DescribedObject, app: App, settings: Settings) -> Body:
     """An object with its tracking metadata. CRDs get none: Argo CD never deletes them."""
     if target.ref.kind == CRD:
         return target.body
@@ -127,7 +127,7 @@ def tracking(settings: Settings) -> str:
     return settings.tracking or usual
 
 
-def tracking_id(target: Target, app: App) -> str:
+def tracking_id(target: DescribedObject, app: App) -> str:
     ref = target.ref
     return f"{app.instance}:{ref.group}/{ref.kind}:{ref.namespace or app.destination}/{ref.name}"
 
@@ -146,14 +146,14 @@ def managed(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Bo
             yield body
 
 
-def shared(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[Condition]:
+def shared(bodies: Iterable[Body], app: App, settings: Settings) -> Iterator[ApplicationCondition]:
     """The warnings about targets that are tracked to another Application."""
     for body in bodies:
         owner = _owner(body, settings)
         if owner and owner != app.instance:
             other = owner.replace("_", "/")
             said = f"{body['kind']}/{name_of(body)} is part of applications {app.namespace}/{app.name} and {other}"
-            yield Condition("SharedResourceWarning", said, ref_of(body))
+            yield ApplicationCondition("SharedResourceWarning", said, ref_of(body))
 
 
 def _owner(body: Body, settings: Settings) -> str:
@@ -193,7 +193,7 @@ def _claimed_as(claim: Body) -> tuple[object, str]:
     return metadata(claim).get("namespace"), name if number.isdecimal() else ""
 
 
-def _unreadable(target: Target, field: str, key: str, value: object) -> str:
+def _unreadable(target: DescribedObject, field: str, key: str, value: object) -> str:
     types = {bool: "bool", int: "int64", float: "float64", type(None): "<nil>"}
     shown = str(value).lower() if isinstance(value, bool) else "<nil>" if value is None else str(value)
     group, _, version = str(target.body["apiVersion"]).rpartition("/")
@@ -220,7 +220,7 @@ def _matches(entry: Filter, group: str, kind: str) -> bool:
     return in_group and (not entry.kinds or kind in entry.kinds or "*" in entry.kinds)
 
 
-def _unnamed(target: Target) -> tuple[str, str, str, str]:
+def _unnamed(target: DescribedObject) -> tuple[str, str, str, str]:
     """Objects without a name are distinguished by their generateName."""
     begins = str(metadata(target.body).get("generateName") or "")
     return target.ref.kind, target.ref.namespace, f"{begins}*", target.ref.group

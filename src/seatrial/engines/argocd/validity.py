@@ -10,10 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import App, Asked, Settings
+from seatrial.engines.argocd.app import App, Settings, SyncOptions
 from seatrial.engines.argocd.projects import refusal
-from seatrial.engines.argocd.tasks import Task, defined_kind
-from seatrial.engines.script import Answer, Command, Part, Target
+from seatrial.engines.argocd.tasks import ArgocdTask, defined_kind
+from seatrial.engines.script import Answer, Command, DescribedObject, Part
 from seatrial.helm.argocd_hooks import has_option
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault, GroupVersionKind
 from seatrial.model.resource import group_of, version_of
@@ -21,8 +21,8 @@ from seatrial.model.resource import group_of, version_of
 SKIP = "SkipDryRunOnMissingResource=true"
 
 
-class Checked(Struct, frozen=True):
-    task: Task
+class ValidatedTasks(Struct, frozen=True):
+    task: ArgocdTask
     refusal: str = ""
     failure: Failure = NO_FAILURE
     installed: str = ""
@@ -30,8 +30,8 @@ class Checked(Struct, frozen=True):
 
 
 def checked(
-    app: App, tasks: list[Task], targets: list[Target], asked: Asked, settings: Settings
-) -> Part[list[Checked]]:
+    app: App, tasks: list[ArgocdTask], targets: list[DescribedObject], asked: SyncOptions, settings: Settings
+) -> Part[list[ValidatedTasks]]:
     """Every task, with the reason if it may not run: its project, or an unserved kind."""
     brought = {key for target in targets if (key := defined_kind(target.body))}
     forgiving = SKIP in asked.options and versions.has(settings.version, "SkipDryRunOnMissingResource of the app")
@@ -43,32 +43,32 @@ def checked(
             answers[kind] = yield Command("discover", *kind)
         answer = answers[kind]
         if answer.code == 200:
-            found.append(Checked(task, _not_permitted(task, app)))
+            found.append(ValidatedTasks(task, _not_permitted(task, app)))
         elif answer.code == 404 and (forgiving or has_option(task.target, SKIP) or _key(task) in brought):
-            found.append(Checked(replace(task, skip_dry_run=True)))
+            found.append(ValidatedTasks(replace(task, skip_dry_run=True)))
         else:
             failure = Failure(faults=(_unserved(task),)) if answer.code == 404 else answer.failure
             installed = str(answer.body.get("apiVersion") or "")
-            found.append(Checked(task, _words(task, answer), failure, installed))
+            found.append(ValidatedTasks(task, _words(task, answer), failure, installed))
     return found
 
 
-def _not_permitted(task: Task, app: App) -> str:
+def _not_permitted(task: ArgocdTask, app: App) -> str:
     if app.project is None:
         return ""
     return refusal(task.ref, task.ref.namespace, app.where, app.project)
 
 
-def _unserved(task: Task) -> Fault:
+def _unserved(task: ArgocdTask) -> Fault:
     api_version = str(task.body["apiVersion"])
     return Fault("unserved", task.ref, GroupVersionKind(group_of(api_version), version_of(api_version), task.ref.kind))
 
 
-def _key(task: Task) -> str:
+def _key(task: ArgocdTask) -> str:
     return f"{task.ref.group}/{task.ref.kind}"
 
 
-def _words(task: Task, answer: Answer) -> str:
+def _words(task: ArgocdTask, answer: Answer) -> str:
     """The discovery error: an unknown group and version, or an unknown kind in it."""
     if answer.message:
         return f"failed to discover server resources for group version {task.body['apiVersion']}: {answer.message}"

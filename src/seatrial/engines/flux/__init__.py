@@ -8,7 +8,7 @@ from __future__ import annotations
 from seatrial.engines.act import Reconcile
 from seatrial.engines.engine import Engine, PlannedStep, Scene, round_trip
 from seatrial.engines.flux.fleet import delete_fleet, sync_fleet
-from seatrial.engines.flux.objects import Memory
+from seatrial.engines.flux.objects import FluxMemory
 from seatrial.engines.flux.stage import NAME, USUAL_FOR, stage
 from seatrial.engines.script import Script
 from seatrial.model.engine import Action
@@ -34,7 +34,7 @@ ENGINE = Engine(
     names_manifests=True,
     script=_script,
     expected=lambda planned, ended: (),
-    memory=lambda before: Memory(),
+    memory=lambda before: FluxMemory(),
     inside=("helm",),
     has_cases=True,
     usual_for=USUAL_FOR,

@@ -15,7 +15,7 @@ from seatrial.engines import script
 from seatrial.engines.flux.ignoring import as_live, paths
 from seatrial.engines.flux.objects import Kustomization
 from seatrial.engines.flux.takeover import MANAGER, takeover
-from seatrial.engines.script import Answer, Command, Part, Target, Wait
+from seatrial.engines.script import Answer, Command, DescribedObject, Part, Wait
 from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, with_metadata
 
@@ -35,7 +35,7 @@ class Staged(Struct, frozen=True):
     failure: Failure = NO_FAILURE
 
 
-def apply_stage(stage: Iterable[Target], kustomization: Kustomization) -> Part[Staged]:
+def apply_stage(stage: Iterable[DescribedObject], kustomization: Kustomization) -> Part[Staged]:
     """Apply the objects of a stage. One failed dry run stops all."""
     changed = []
     skipped = []
@@ -66,7 +66,7 @@ def apply_stage(stage: Iterable[Target], kustomization: Kustomization) -> Part[S
     return Staged(skipped=frozenset(skipped))
 
 
-def dry_run_words(target: Target, answer: Answer) -> str:
+def dry_run_words(target: DescribedObject, answer: Answer) -> str:
     """Flux's error about an object that failed its dry run."""
     if not answer.served:
         kind, version = target.ref.kind, target.body["apiVersion"]
@@ -119,7 +119,7 @@ def _is_immutable(answer: Answer) -> bool:
     return answer.code in (409, 422) or any(words in answer.message for words in IMMUTABLE)
 
 
-def _made_way(target: Target, sent: Body) -> Part[Answer]:
+def _made_way(target: DescribedObject, sent: Body) -> Part[Answer]:
     """Recreate an object that cannot be changed: delete, wait, and retry."""
     ref, version = target.ref, str(target.body["apiVersion"])
     yield Command("delete", version, ref.kind, ref.namespace, ref.name, propagation="Background")

@@ -9,11 +9,11 @@ from seatrial.engines.flux.objects import (
     HELM_GROUP,
     KUSTOMIZE_GROUP,
     HelmRelease,
-    Ignored,
+    IgnoredDifference,
     Kustomization,
-    Policy,
+    ReleasePolicy,
 )
-from seatrial.engines.script import Target
+from seatrial.engines.script import DescribedObject
 from seatrial.helm import hooks
 from seatrial.kinds.operators.table import is_cluster_scoped
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, name_of
@@ -51,7 +51,7 @@ def declared(built: Built) -> Kustomization:
     return Kustomization(
         name=name_of(body),
         namespace=namespace,
-        targets=tuple(Target(resource.ref, at_home(resource)) for resource in built.resources),
+        targets=tuple(DescribedObject(resource.ref, at_home(resource)) for resource in built.resources),
         depends_on=_depends_on(body, "Kustomization", KUSTOMIZE_GROUP),
         ready_exprs=_ready_exprs(body, "Kustomization", KUSTOMIZE_GROUP),
         wait=bool(spec.get("wait")),
@@ -85,9 +85,9 @@ def declared_release(charted: Charted) -> HelmRelease:
         archive=chart.archive,
         chart_name=f"{chart.name}@{chart.version}",
         values=charted.values,
-        targets=tuple(Target(resource.ref, at_home(resource)) for resource in plain),
-        crds=tuple(Target(resource.ref, resource.body) for resource in rendered.crds),
-        hooks=tuple(Target(r.ref, at_home(r)) for r in rendered.resources if hooks.is_hook(r.body)),
+        targets=tuple(DescribedObject(resource.ref, at_home(resource)) for resource in plain),
+        crds=tuple(DescribedObject(resource.ref, resource.body) for resource in rendered.crds),
+        hooks=tuple(DescribedObject(r.ref, at_home(r)) for r in rendered.resources if hooks.is_hook(r.body)),
         runs_post_hooks=any(event in POST for r in rendered.resources for event in hooks.events_of(r.body)),
         depends_on=_depends_on(body, "HelmRelease", HELM_GROUP),
         ready_exprs=_ready_exprs(body, "HelmRelease", HELM_GROUP),
@@ -157,19 +157,19 @@ def _invalid(body: Body) -> str:
     return read.invalid or next(filter(None, (invalid(name, expr) for name, expr in named if expr)), "")
 
 
-def _ignored(rule: Body) -> Ignored:
+def _ignored(rule: Body) -> IgnoredDifference:
     target = rule.get("target") or {}
     fields = ("group", "kind", "namespace", "name", "labelSelector", "annotationSelector")
-    return Ignored(tuple(rule.get("paths") or ()), *(str(target.get(field) or "") for field in fields))
+    return IgnoredDifference(tuple(rule.get("paths") or ()), *(str(target.get(field) or "") for field in fields))
 
 
-def _policy(body: Body, act: str) -> Policy:
+def _policy(body: Body, act: str) -> ReleasePolicy:
     said = dig(body, "spec", act) or {}
     remediation = said.get("remediation") or {}
     retries = int(remediation.get("retries") or 0)
     last = remediation.get("remediateLastFailure")
     ignores = remediation.get("ignoreTestFailures")
-    return Policy(
+    return ReleasePolicy(
         retries=retries,
         remediates_last=bool(last) if last is not None else act == "upgrade" and retries > 0,
         strategy=str(remediation.get("strategy") or "rollback"),

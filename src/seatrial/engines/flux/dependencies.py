@@ -13,7 +13,7 @@ from collections.abc import Container
 from msgspec import Struct
 
 from seatrial import cel
-from seatrial.engines.flux.objects import Fleet, HelmRelease, Kustomization, Memory
+from seatrial.engines.flux.objects import FluxMemory, FluxObjects, HelmRelease, Kustomization
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import Body, Ref, metadata
 
@@ -38,8 +38,8 @@ def invalid(name: str, expression: str) -> str:
 class Dependencies(Struct, frozen=True):
     """What there is to look at when it is asked whether a dependency is ready."""
 
-    fleet: Fleet
-    memory: Memory
+    fleet: FluxObjects
+    memory: FluxMemory
     tried: Container[Ref]
 
     def of(self, ref: Ref) -> tuple[Ref, ...]:

@@ -10,7 +10,7 @@ from seatrial.engines.flux.applying import about, said_by
 from seatrial.engines.flux.helmact import full_name
 from seatrial.engines.flux.ignoring import as_live, paths
 from seatrial.engines.flux.objects import HelmRelease
-from seatrial.engines.script import Part, Say, Target
+from seatrial.engines.script import DescribedObject, Part, Say
 from seatrial.helm.ownership import owned_by
 from seatrial.model.resource import Body, annotations_of, labels_of
 
@@ -44,7 +44,7 @@ def detect(release: HelmRelease, revision: int) -> Part[None]:
         yield from _corrected(release, name, drifted)
 
 
-def _corrected(release: HelmRelease, name: str, drifted: list[tuple[Target, Body, bool]]) -> Part[None]:
+def _corrected(release: HelmRelease, name: str, drifted: list[tuple[DescribedObject, Body, bool]]) -> Part[None]:
     done, failed = [], []
     for target, sent, is_there in drifted:
         answer = yield about(target, "apply", sent, manager=MANAGER)

@@ -22,10 +22,10 @@ from seatrial.engines.flux.kustomization import Attempt
 from seatrial.engines.flux.objects import (
     HELM_GROUP,
     KUSTOMIZE_GROUP,
-    Fleet,
+    FluxMemory,
+    FluxObjects,
     HelmRelease,
     Kustomization,
-    Memory,
 )
 from seatrial.engines.flux.uninstalling import leave
 from seatrial.engines.script import (
@@ -67,7 +67,7 @@ class _Reconciliation(Struct, frozen=True):
 class _Controllers:
     """Flux at work: the `Schedule` of its controllers."""
 
-    def __init__(self, fleet: Fleet, memory: Memory, *, quick: bool) -> None:
+    def __init__(self, fleet: FluxObjects, memory: FluxMemory, *, quick: bool) -> None:
         self.fleet, self.memory, self.quick = fleet, memory, quick
         self.there: dict[Ref, int] = {}
         """The Kustomizations and HelmReleases that exist, and the depth of the one that created each."""
@@ -212,7 +212,7 @@ class _Controllers:
             yield from release.refs
 
 
-def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
+def sync_fleet(fleet: FluxObjects, memory: FluxMemory) -> Script:
     """Apply what there is to begin with, and let Flux work until it rests."""
     quick = (yield Pause()).quick
     controllers = _Controllers(fleet, memory, quick=quick)
@@ -249,7 +249,7 @@ def sync_fleet(fleet: Fleet, memory: Memory) -> Script:
     return replace(ended, reconciled=(*reconciled, *controllers.finalizers.left))
 
 
-def delete_fleet(fleet: Fleet, memory: Memory) -> Script:
+def delete_fleet(fleet: FluxObjects, memory: FluxMemory) -> Script:
     """Delete the applied manifests; Kustomizations and HelmReleases delete their objects."""
     quick = (yield Pause()).quick
     finalizers = _Finalizers(fleet, memory, quick=quick)
@@ -269,7 +269,7 @@ def delete_fleet(fleet: Fleet, memory: Memory) -> Script:
 class _Finalizers:
     """How controllers handle the deletion of Flux objects: at once, or at the end on a slow cluster."""
 
-    def __init__(self, fleet: Fleet, memory: Memory, *, quick: bool) -> None:
+    def __init__(self, fleet: FluxObjects, memory: FluxMemory, *, quick: bool) -> None:
         self.fleet, self.memory, self.quick = fleet, memory, quick
         self.late: list[Ref] = []
         self.errors: list[str] = []

@@ -15,7 +15,7 @@ from seatrial.engines import Stuck
 from seatrial.engines.act import HelmAct
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.kustomization import Cause
-from seatrial.engines.flux.objects import HelmRelease, Memory, Policy
+from seatrial.engines.flux.objects import FluxMemory, HelmRelease, ReleasePolicy
 from seatrial.engines.flux.storage import newest
 from seatrial.engines.flux.waiting import Waited, timed_out, wait_for
 from seatrial.engines.script import Answer, Part
@@ -32,7 +32,7 @@ _NOT_READY = re.compile(r"resource (?P<ref>\S+) not ready\. status: (?P<status>\
 """Helm's error about a wait; helm-controller waits itself and reports another one."""
 
 
-class Act(Struct, frozen=True):
+class ActionEnd(Struct, frozen=True):
     """How one action ended; an empty message is success."""
 
     words: str = ""
@@ -46,14 +46,14 @@ class Act(Struct, frozen=True):
     """The action of Helm that failed."""
 
 
-def act(release: HelmRelease, action: str, policy: Policy, memory: Memory) -> Part[Act]:
+def act(release: HelmRelease, action: str, policy: ReleasePolicy, memory: FluxMemory) -> Part[ActionEnd]:
     """Install or upgrade, wait, and test."""
     begins = f"Helm {action} failed for release {release.target_namespace}/{release.release_name} with chart "
     failed = f"{begins}{release.chart_name}: "
     crds = yield from _definitions(release, policy.crds, memory)
     if crds.words:
         words = f"{failed}failed to apply CustomResourceDefinitions: {crds.words}"
-        return Act(words, is_stored=False, failure=crds.failure, failed=action)
+        return ActionEnd(words, is_stored=False, failure=crds.failure, failed=action)
     before = yield from revision_of(release)
     # Where hooks come after the waiting, Helm waits itself. Else Flux is heard waiting, and others go on meanwhile.
     own = ("--wait", *(("--wait-for-jobs",) if policy.waits_for_jobs else ())) if _helm_waits(release, policy) else ()
@@ -65,24 +65,24 @@ def act(release: HelmRelease, action: str, policy: Policy, memory: Memory) -> Pa
         unready = any(fault.of == "not-ready" for fault in said.failure.faults)
         cause: Cause = "waited" if said.stuck or unready else "refused"
         stored = revision != before
-        return Act(f"{failed}{said.words}", said.stuck, revision, stored, cause, said.failure, action)
+        return ActionEnd(f"{failed}{said.words}", said.stuck, revision, stored, cause, said.failure, action)
     if policy.waits and not own:
         refs = release.refs if policy.waits_for_jobs else [ref for ref in release.refs if ref.kind != "Job"]
         waited = yield from wait_for(refs, memory, release.timeout, release.health)
         if waited.words:
             words = f"{failed}{waited.words.strip()}"
-            return Act(words, waited.stuck, revision, cause="waited", failure=waited.failure, failed=action)
+            return ActionEnd(words, waited.stuck, revision, cause="waited", failure=waited.failure, failed=action)
     if release.tests:
         tested = yield HelmAct("test", *whose(release))
         if tested.message:
             said = yield from said_of(tested, release, "test", memory)
             name = f"{full_name(release, revision)} with chart {release.chart_name}"
             words = f"Helm test failed for release {name}: {said.words}"
-            return Act(words, said.stuck, revision, cause="tested", failure=said.failure, failed="test")
-    return Act(revision=revision)
+            return ActionEnd(words, said.stuck, revision, cause="tested", failure=said.failure, failed="test")
+    return ActionEnd(revision=revision)
 
 
-def said_of(answer: Answer, release: HelmRelease, action: str, memory: Memory) -> Part[Waited]:
+def said_of(answer: Answer, release: HelmRelease, action: str, memory: FluxMemory) -> Part[Waited]:
     """Helm's error as helm-controller reports it, which waits itself and never says what is missing."""
     if answer.stuck is None or answer.stuck.passed_seconds:
         said = _NOT_READY.sub(r"failed early due to stalled resources: [\g<ref> status: '\g<status>']", answer.message)
@@ -111,7 +111,7 @@ def revision_of(release: HelmRelease) -> Part[int]:
     return record.revision if record else 0
 
 
-def _flags(policy: Policy) -> Iterator[str]:
+def _flags(policy: ReleasePolicy) -> Iterator[str]:
     """The Helm flags: skip CRDs, adopt existing objects, force only without server-side apply."""
     yield from ("--skip-crds", SERVER_SIDE if policy.server_side else CLIENT_SIDE)
     if policy.takes_ownership:
@@ -119,11 +119,11 @@ def _flags(policy: Policy) -> Iterator[str]:
     yield from (flag for flag in policy.flags if flag != REPLACES or not policy.server_side)
 
 
-def _helm_waits(release: HelmRelease, policy: Policy) -> bool:
+def _helm_waits(release: HelmRelease, policy: ReleasePolicy) -> bool:
     return policy.waits and release.runs_post_hooks
 
 
-def _definitions(release: HelmRelease, policy: str, memory: Memory) -> Part[Waited]:
+def _definitions(release: HelmRelease, policy: str, memory: FluxMemory) -> Part[Waited]:
     """The CRDs of crds/: created if missing, updated, or skipped, by policy."""
     if policy == "Skip":
         return Waited()

@@ -13,9 +13,9 @@ from seatrial.engines.act import HelmAct
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.dependencies import TERMINAL
 from seatrial.engines.flux.drift import detect
-from seatrial.engines.flux.helmact import Act, act, full_name, revision_of, whose
+from seatrial.engines.flux.helmact import ActionEnd, act, full_name, revision_of, whose
 from seatrial.engines.flux.kustomization import Attempt, Cause
-from seatrial.engines.flux.objects import Deployed, Good, HelmRelease, Memory, Policy
+from seatrial.engines.flux.objects import FluxMemory, Good, HelmRelease, ReleaseAttempts, ReleasePolicy
 from seatrial.engines.flux.storage import borne_out
 from seatrial.engines.flux.uninstalling import UNINSTALLED, uninstall
 from seatrial.engines.flux.waiting import statuses_of
@@ -31,7 +31,7 @@ NO_TARGET = (
 )
 
 
-def reconcile(release: HelmRelease, memory: Memory) -> Part[Attempt]:
+def reconcile(release: HelmRelease, memory: FluxMemory) -> Part[Attempt]:
     """Install or upgrade a release, as often as its policy says."""
     if release.invalid:
         return Attempt(f"{TERMINAL}: {release.invalid}", is_final=True)
@@ -66,7 +66,7 @@ def reconcile(release: HelmRelease, memory: Memory) -> Part[Attempt]:
     return Attempt(state.failed_tests, is_final=True, failure=state.test_failure, failed="test")
 
 
-def is_over(release: HelmRelease, cause: Cause, memory: Memory) -> Part[bool]:
+def is_over(release: HelmRelease, cause: Cause, memory: FluxMemory) -> Part[bool]:
     """Whether the cause of the failure is gone now. Probes with dry runs that leave no trace in the timeline."""
     known = memory.deployed.get(release.ref)
     if cause == "waited" and known and known.action == "upgrade" and release.upgrade.remediates_last:
@@ -85,15 +85,17 @@ def is_over(release: HelmRelease, cause: Cause, memory: Memory) -> Part[bool]:
     return True
 
 
-def _known(release: HelmRelease, memory: Memory) -> Deployed:
+def _known(release: HelmRelease, memory: FluxMemory) -> ReleaseAttempts:
     """What is remembered; failures count only for the same chart and values."""
     said = [release.chart_name, release.values, [target.body for target in release.targets]]
     config = msgspec.json.encode(said, order="sorted")
-    known = memory.deployed.get(release.ref) or Deployed()
-    return known if known.config == config else Deployed(config, is_there=known.is_there, good=known.good)
+    known = memory.deployed.get(release.ref) or ReleaseAttempts()
+    return known if known.config == config else ReleaseAttempts(config, is_there=known.is_there, good=known.good)
 
 
-def _after(done: Act, state: Deployed, release: HelmRelease, policy: Policy, memory: Memory) -> Part[Deployed]:
+def _after(
+    done: ActionEnd, state: ReleaseAttempts, release: HelmRelease, policy: ReleasePolicy, memory: FluxMemory
+) -> Part[ReleaseAttempts]:
     """The state after an action: it succeeded, or it failed, counts, and is remediated."""
     fine = Good(done.revision, release.chart_name)
     if not done.words:
@@ -124,18 +126,20 @@ def _after(done: Act, state: Deployed, release: HelmRelease, policy: Policy, mem
     return replace(state, stalled=_exhausted(state)) if is_last and not reinstalls else state
 
 
-def _paused(release: HelmRelease, done: Act) -> Part[None]:
+def _paused(release: HelmRelease, done: ActionEnd) -> Part[None]:
     yield Say(release.ref, done.words, failure=done.failure)
     yield Wait(release.refs)
 
 
-def _counted(state: Deployed) -> Deployed:
+def _counted(state: ReleaseAttempts) -> ReleaseAttempts:
     if state.action == "install":
         return replace(state, install_failures=state.install_failures + 1)
     return replace(state, upgrade_failures=state.upgrade_failures + 1)
 
 
-def _uninstalled(done: Act, state: Deployed, release: HelmRelease, memory: Memory) -> Part[Deployed]:
+def _uninstalled(
+    done: ActionEnd, state: ReleaseAttempts, release: HelmRelease, memory: FluxMemory
+) -> Part[ReleaseAttempts]:
     waited = yield from uninstall(release, memory)
     how = f"failed: {waited.words}" if waited.words else "succeeded"
     name = f"{full_name(release, done.revision)} with chart {release.chart_name}"
@@ -144,7 +148,7 @@ def _uninstalled(done: Act, state: Deployed, release: HelmRelease, memory: Memor
     return state if stays else replace(state, is_there=False, good=None)
 
 
-def _rolled_back(state: Deployed, good: Good, release: HelmRelease) -> Part[Deployed]:
+def _rolled_back(state: ReleaseAttempts, good: Good, release: HelmRelease) -> Part[ReleaseAttempts]:
     answer = yield HelmAct("rollback", *whose(release))
     how = f"failed: {answer.message.strip()}" if answer.message else "succeeded"
     name = f"{full_name(release, good.revision)} with chart {good.chart}"
@@ -152,10 +156,10 @@ def _rolled_back(state: Deployed, good: Good, release: HelmRelease) -> Part[Depl
     return replace(state, good=Good((yield from revision_of(release)), good.chart))
 
 
-def _stalled(state: Deployed) -> Failure:
+def _stalled(state: ReleaseAttempts) -> Failure:
     exhausted = state.stalled and state.stalled != NO_TARGET
     return Failure(faults=(Fault("retries-exceeded"),)) if exhausted else NO_FAILURE
 
 
-def _exhausted(state: Deployed) -> str:
+def _exhausted(state: ReleaseAttempts) -> str:
     return f"RetriesExceeded: Failed to {state.action} after {state.failures()} attempt(s)"

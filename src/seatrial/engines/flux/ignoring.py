@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from seatrial.engines.flux.objects import Ignored
-from seatrial.engines.script import Target
+from seatrial.engines.flux.objects import IgnoredDifference
+from seatrial.engines.script import DescribedObject
 from seatrial.model.resource import Body, annotations_of, labels_of
 from seatrial.text import regex
 
 
-def paths(target: Target, ignored: tuple[Ignored, ...]) -> tuple[str, ...]:
+def paths(target: DescribedObject, ignored: tuple[IgnoredDifference, ...]) -> tuple[str, ...]:
     """The paths of an object that the rules ignore; an empty path is all of it."""
     rules = (rule for rule in ignored if _is_selected(target.body, rule))
     own = (rule for rule in rules if all(_is_like(said, real) for said, real in rule.matches(target.ref)))
@@ -32,7 +32,7 @@ def _is_like(pattern: str, real: str) -> bool:
     return bool(regex.is_whole(pattern or ".*", real))
 
 
-def _is_selected(body: Body, rule: Ignored) -> bool:
+def _is_selected(body: Body, rule: IgnoredDifference) -> bool:
     """Matches by equal labels and annotations; other selectors match nothing."""
     wanted = ((rule.labels, labels_of(body)), (rule.annotations, annotations_of(body)))
     pairs = ((one.partition("="), has) for selector, has in wanted if selector for one in selector.split(","))

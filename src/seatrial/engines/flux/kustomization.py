@@ -14,10 +14,10 @@ from msgspec import Struct
 from seatrial.engines import Stuck
 from seatrial.engines.flux.applying import about, apply_stage, is_excluded, is_set, owner_labels
 from seatrial.engines.flux.dependencies import TERMINAL
-from seatrial.engines.flux.objects import Kustomization, Memory
+from seatrial.engines.flux.objects import FluxMemory, Kustomization
 from seatrial.engines.flux.order import in_order, stages
 from seatrial.engines.flux.waiting import wait_for
-from seatrial.engines.script import Command, Part, Say, Survey, Target, Wait
+from seatrial.engines.script import Command, DescribedObject, Part, Say, Survey, Wait
 from seatrial.model.refusal import NO_FAILURE, Failure, joined
 from seatrial.model.resource import Ref, labels_of, ref_of
 
@@ -43,7 +43,7 @@ class Attempt(Struct, frozen=True):
     """The action of Helm that failed."""
 
 
-def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:
+def reconcile(kustomization: Kustomization, memory: FluxMemory) -> Part[Attempt]:
     """Apply a Kustomization."""
     if kustomization.invalid:
         return Attempt(f"{TERMINAL}: {kustomization.invalid}", is_final=True)
@@ -74,7 +74,7 @@ def reconcile(kustomization: Kustomization, memory: Memory) -> Part[Attempt]:
     return Attempt(waited.words, failure=waited.failure)
 
 
-def finalize(kustomization: Kustomization, memory: Memory) -> Part[Deleted]:
+def finalize(kustomization: Kustomization, memory: FluxMemory) -> Part[Deleted]:
     """Delete the objects of a Kustomization, if its policy says so. dependsOn does not matter."""
     made = memory.inventory.pop(kustomization.ref, ())
     memory.ready.pop(kustomization.ref, None)
@@ -91,12 +91,12 @@ class Deleted(Struct, frozen=True):
     """What was deleted, what was not, and why."""
 
     gone: tuple[Ref, ...] = ()
-    survivors: tuple[Target, ...] = ()
+    survivors: tuple[DescribedObject, ...] = ()
     words: str = ""
     failure: Failure = NO_FAILURE
 
 
-def delete_objects(targets: Iterable[Target], kustomization: Kustomization) -> Part[Deleted]:
+def delete_objects(targets: Iterable[DescribedObject], kustomization: Kustomization) -> Part[Deleted]:
     """In reverse kind order, without waiting; objects without this Kustomization's labels are left alone."""
     gone, survivors, words, failure = [], [], "", NO_FAILURE
     for target in reversed(in_order(targets)):
@@ -116,7 +116,7 @@ def delete_objects(targets: Iterable[Target], kustomization: Kustomization) -> P
     return Deleted(tuple(gone), tuple(survivors), f"delete failed, errors: {words}" if words else "", failure)
 
 
-def _prune(kustomization: Kustomization, memory: Memory) -> Part[Deleted]:
+def _prune(kustomization: Kustomization, memory: FluxMemory) -> Part[Deleted]:
     """Prune dropped objects; failed deletions are remembered and retried."""
     before = memory.inventory.get(kustomization.ref, ())
     memory.inventory[kustomization.ref] = tuple(kustomization.targets)

@@ -7,17 +7,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from seatrial.engines.script import Target
+from seatrial.engines.script import DescribedObject
 from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Body, Ref
-from seatrial.readiness.flux import HealthCheck
+from seatrial.readiness.flux import HealthExpression
 
 KUSTOMIZE_GROUP = "kustomize.toolkit.fluxcd.io"
 HELM_GROUP = "helm.toolkit.fluxcd.io"
 SOURCE_GROUP = "source.toolkit.fluxcd.io"
 
 
-class Ignored(Struct, frozen=True):
+class IgnoredDifference(Struct, frozen=True):
     """A rule of `spec.ignore` of a Kustomization, or of `spec.driftDetection.ignore` of a HelmRelease."""
 
     paths: tuple[str, ...]
@@ -40,14 +40,14 @@ class Kustomization(Struct, frozen=True):
 
     name: str
     namespace: str
-    targets: tuple[Target, ...] = ()
+    targets: tuple[DescribedObject, ...] = ()
     depends_on: tuple[Ref, ...] = ()
     wait: bool = False
     health_checks: tuple[Ref, ...] = ()
     prune: bool = True
     """Which the API requires to be said."""
     force: bool = False
-    ignored: tuple[Ignored, ...] = ()
+    ignored: tuple[IgnoredDifference, ...] = ()
     """Fields that are left to others once an object is there."""
     suspended: bool = False
     deletion_policy: str = "MirrorPrune"
@@ -60,7 +60,7 @@ class Kustomization(Struct, frozen=True):
     """Why it is stalled from the start: an expression that Flux cannot parse."""
     ready_exprs: Mapping[Ref, str] = {}
     """The CEL expressions for dependencies, instead of their Ready condition."""
-    health: tuple[HealthCheck, ...] = ()
+    health: tuple[HealthExpression, ...] = ()
     declared: Body = {}
 
     @property
@@ -68,7 +68,7 @@ class Kustomization(Struct, frozen=True):
         return Ref("Kustomization", self.namespace, self.name, KUSTOMIZE_GROUP)
 
 
-class Policy(Struct, frozen=True):
+class ReleasePolicy(Struct, frozen=True):
     """`spec.install`, `spec.upgrade` or `spec.uninstall` of a HelmRelease."""
 
     retries: int = 0
@@ -111,17 +111,17 @@ class HelmRelease(Struct, frozen=True):
     chart_name: str = ""
     """`web@1.0.0`"""
     values: Body = {}
-    targets: tuple[Target, ...] = ()
+    targets: tuple[DescribedObject, ...] = ()
     """The objects that are no hooks."""
-    crds: tuple[Target, ...] = ()
-    hooks: tuple[Target, ...] = ()
+    crds: tuple[DescribedObject, ...] = ()
+    hooks: tuple[DescribedObject, ...] = ()
     runs_post_hooks: bool = False
     depends_on: tuple[Ref, ...] = ()
     ready_exprs: Mapping[Ref, str] = {}
-    health: tuple[HealthCheck, ...] = ()
-    install: Policy = Policy()
-    upgrade: Policy = Policy()
-    uninstall: Policy = Policy()
+    health: tuple[HealthExpression, ...] = ()
+    install: ReleasePolicy = ReleasePolicy()
+    upgrade: ReleasePolicy = ReleasePolicy()
+    uninstall: ReleasePolicy = ReleasePolicy()
     suspended: bool = False
     tests: bool = False
     """Whether it is tested after each act."""
@@ -129,7 +129,7 @@ class HelmRelease(Struct, frozen=True):
     """Whether it is not Ready where its tests fail."""
     drift: str = "disabled"
     """What is done about it: disabled, warn or enabled."""
-    drift_ignored: tuple[Ignored, ...] = ()
+    drift_ignored: tuple[IgnoredDifference, ...] = ()
     timeout: str = "5m0s"
     assumed: bool = False
     error: str = ""
@@ -141,7 +141,7 @@ class HelmRelease(Struct, frozen=True):
         return Ref("HelmRelease", self.namespace, self.name, HELM_GROUP)
 
     @property
-    def everything(self) -> tuple[Target, ...]:
+    def everything(self) -> tuple[DescribedObject, ...]:
         return (*self.crds, *self.targets)
 
     @property
@@ -149,10 +149,10 @@ class HelmRelease(Struct, frozen=True):
         return tuple(target.ref for target in self.targets)
 
 
-class Fleet(Struct, frozen=True):
+class FluxObjects(Struct, frozen=True):
     """The applied manifests, and all Kustomizations and HelmReleases they lead to."""
 
-    roots: tuple[Target, ...]
+    roots: tuple[DescribedObject, ...]
     kustomizations: Mapping[Ref, Kustomization] = {}
     releases: Mapping[Ref, HelmRelease] = {}
 
@@ -169,7 +169,7 @@ class Good(Struct, frozen=True):
     chart: str
 
 
-class Deployed(Struct, frozen=True):
+class ReleaseAttempts(Struct, frozen=True):
     """What helm-controller knows of a release: its last attempt, and how often it failed."""
 
     config: bytes = b""
@@ -189,13 +189,13 @@ class Deployed(Struct, frozen=True):
         return self.install_failures if self.action == "install" else self.upgrade_failures
 
 
-class Memory:
+class FluxMemory:
     """What Flux remembers in the status of its objects from one step to the next."""
 
     def __init__(self) -> None:
-        self.inventory: dict[Ref, tuple[Target, ...]] = {}
-        self.deployed: dict[Ref, Deployed] = {}
-        self.known = Fleet(())
+        self.inventory: dict[Ref, tuple[DescribedObject, ...]] = {}
+        self.deployed: dict[Ref, ReleaseAttempts] = {}
+        self.known = FluxObjects(())
         """The objects of the last sync, including those that are pruned since."""
         self.ready: dict[Ref, bool] = {}
         """The Ready condition of each; without one it is in progress."""

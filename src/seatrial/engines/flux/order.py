@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from seatrial.engines.script import Target
+from seatrial.engines.script import DescribedObject
 
 FIRST = (
     *("CustomResourceDefinition", "Namespace", "ClusterRole", "ClusterClass", "RuntimeClass", "PriorityClass"),
@@ -23,14 +23,14 @@ _RANKS = {
 }
 
 
-def in_order(targets: Iterable[Target]) -> list[Target]:
+def in_order(targets: Iterable[DescribedObject]) -> list[DescribedObject]:
     """As they are applied; deletions go the other way round."""
     return sorted(targets, key=_key)
 
 
-def stages(targets: Iterable[Target]) -> list[list[Target]]:
+def stages(targets: Iterable[DescribedObject]) -> list[list[DescribedObject]]:
     """CRDs and namespaces, then classes, then everything else; Flux waits after each but the last."""
-    parts: tuple[list[Target], ...] = ([], [], [])
+    parts: tuple[list[DescribedObject], ...] = ([], [], [])
     for target in in_order(targets):
         kind = target.ref.kind
         place = 0 if kind in DEFINITIONS else 1 if kind.endswith("Class") else 2
@@ -38,6 +38,6 @@ def stages(targets: Iterable[Target]) -> list[list[Target]]:
     return list(parts)
 
 
-def _key(target: Target) -> tuple[int, str, str, str, str]:
+def _key(target: DescribedObject) -> tuple[int, str, str, str, str]:
     ref = target.ref
     return _RANKS.get(ref.kind, 0), ref.group, ref.kind, ref.namespace, ref.name

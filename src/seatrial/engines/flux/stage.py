@@ -14,11 +14,11 @@ from seatrial.engines.flux.declared import declared, declared_release, not_evalu
 from seatrial.engines.flux.objects import (
     HELM_GROUP,
     KUSTOMIZE_GROUP,
-    Fleet,
+    FluxObjects,
     HelmRelease,
     Kustomization,
 )
-from seatrial.engines.script import Target
+from seatrial.engines.script import DescribedObject
 from seatrial.engines.setting import Setting, is_chart, release_of, served, values_of
 from seatrial.model.errors import NothingToCheck
 from seatrial.model.release import Release, Resource
@@ -43,7 +43,7 @@ ONE_HELMRELEASE = (
 class Prepared(Struct, frozen=True):
     """What Flux keeps in the cluster, and all objects of it as one release."""
 
-    fleet: Fleet
+    fleet: FluxObjects
     release: Release
     notes: tuple[str, ...] = ()
     not_rehearsed: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ def _of_manifests(release: Release, found: FoundFlux, known: FluxSources) -> Pre
     body: Body = {"spec": {"prune": True, "interval": "10m", "path": "./", "sourceRef": source}}
     root = _made_up(own.ref, f"{KUSTOMIZE_GROUP}/v1", body, release.source)
     whole = replace(release, resources=(root, *release.resources))
-    prepared = _prepared(whole, found, known, (Target(root.ref, root.body),), own)
+    prepared = _prepared(whole, found, known, (DescribedObject(root.ref, root.body),), own)
     return replace(prepared, notes=(ONE_KUSTOMIZATION, *prepared.notes))
 
 
@@ -103,12 +103,14 @@ def _of_chart(charted: Charted, release: Release) -> Prepared:
     ref = Ref("HelmRelease", release.namespace, release.name, HELM_GROUP)
     body: Body = {"spec": {"interval": "10m", "chartRef": {"kind": "OCIRepository", "name": release.name}}}
     root = _made_up(ref, f"{HELM_GROUP}/v2", body, release.source)
-    fleet = Fleet((Target(ref, root.body),), {}, {ref: declared_release(replace(charted, body=root.body))})
+    fleet = FluxObjects(
+        (DescribedObject(ref, root.body),), {}, {ref: declared_release(replace(charted, body=root.body))}
+    )
     return Prepared(fleet, replace(release, resources=(root, *release.resources)), (ONE_HELMRELEASE,))
 
 
 def _prepared(
-    release: Release, found: FoundFlux, known: FluxSources, roots: tuple[Target, ...], *own: Kustomization
+    release: Release, found: FoundFlux, known: FluxSources, roots: tuple[DescribedObject, ...], *own: Kustomization
 ) -> Prepared:
     resources, crds = (*release.resources, *found.resources), (*release.crds, *found.crds)
     kustomizations = {one.ref: one for one in own}
@@ -119,7 +121,7 @@ def _prepared(
     if absent := _absent(found):
         notes += _ignore_unknown_checks(kustomizations, {r.ref for r in (*resources, *crds)})
     notes += (*_from_checkout(resources, known), *_elsewhere(kustomizations, releases))
-    fleet = Fleet(roots, kustomizations, releases)
+    fleet = FluxObjects(roots, kustomizations, releases)
     skipped = (*release.skipped_crds, *found.skipped_crds)
     whole = replace(release, resources=resources, crds=crds, skipped_crds=skipped, pins=(*release.pins, *found.pins))
     unseen = (*found.not_rehearsed, *_assumed_ready(absent))
@@ -141,8 +143,8 @@ def _created(found: FoundFlux, resources: Iterable[Resource]) -> Iterator[str]:
     return (name for name, refs in own.items() if all(ref in refs for ref in used if ref.namespace == name))
 
 
-def _targets(resources: Iterable[Resource]) -> tuple[Target, ...]:
-    return tuple(Target(resource.ref, at_home(resource)) for resource in resources)
+def _targets(resources: Iterable[Resource]) -> tuple[DescribedObject, ...]:
+    return tuple(DescribedObject(resource.ref, at_home(resource)) for resource in resources)
 
 
 def _absent(found: FoundFlux) -> dict[str, list[Ref]]:

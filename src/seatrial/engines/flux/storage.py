@@ -8,13 +8,13 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.engines.flux.objects import Deployed, HelmRelease
+from seatrial.engines.flux.objects import HelmRelease, ReleaseAttempts
 from seatrial.engines.script import Command, Part, Say, Survey
 from seatrial.helm import records as helmrecords
 from seatrial.model.resource import Body, dig, labels_of, metadata
 
 
-class Record(Struct, frozen=True):
+class StoredRevision(Struct, frozen=True):
     """One revision that Helm has written down."""
 
     revision: int
@@ -22,15 +22,15 @@ class Record(Struct, frozen=True):
     body: Body
 
 
-def newest(release: HelmRelease) -> Part[Record | None]:
+def newest(release: HelmRelease) -> Part[StoredRevision | None]:
     """The record with the highest number."""
     found = yield Survey()
     own = (body for body in found.body["items"] if _is_record(body, release))
-    records = (Record(int(labels_of(b).get("version") or 0), str(labels_of(b).get("status")), b) for b in own)
+    records = (StoredRevision(int(labels_of(b).get("version") or 0), str(labels_of(b).get("status")), b) for b in own)
     return max(records, key=lambda record: record.revision, default=None)
 
 
-def borne_out(state: Deployed, release: HelmRelease) -> Part[Deployed]:
+def borne_out(state: ReleaseAttempts, release: HelmRelease) -> Part[ReleaseAttempts]:
     """The state of a release, corrected by Helm's records; a pending action is declared failed."""
     record = yield from newest(release)
     if record is None:
@@ -41,7 +41,7 @@ def borne_out(state: Deployed, release: HelmRelease) -> Part[Deployed]:
     return state if record.status == "uninstalled" else replace(state, is_there=True)
 
 
-def _unlocked(record: Record, release: HelmRelease) -> Part[None]:
+def _unlocked(record: StoredRevision, release: HelmRelease) -> Part[None]:
     content = helmrecords.decode(record.body)
     why = f"Release unlocked from stale '{record.status}' state"
     info = {**(content.get("info") or {}), "status": "failed", "description": why}

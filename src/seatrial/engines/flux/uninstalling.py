@@ -8,7 +8,7 @@ from __future__ import annotations
 from seatrial.engines.act import HelmAct
 from seatrial.engines.flux.helmact import full_name, revision_of, said_of, whose
 from seatrial.engines.flux.kustomization import Attempt
-from seatrial.engines.flux.objects import HelmRelease, Memory
+from seatrial.engines.flux.objects import FluxMemory, HelmRelease
 from seatrial.engines.flux.waiting import Waited
 from seatrial.engines.script import Part, Survey, Wait
 from seatrial.model.refusal import Failure, Fault
@@ -18,7 +18,7 @@ UNINSTALLED = "uninstallation completed with 1 error(s): "
 """Helm's error when everything was deleted, including its records, but something went wrong."""
 
 
-def leave(release: HelmRelease, memory: Memory) -> Part[Attempt]:
+def leave(release: HelmRelease, memory: FluxMemory) -> Part[Attempt]:
     """What the deletion of a HelmRelease does."""
     memory.ready.pop(release.ref, None)
     known = memory.deployed.get(release.ref)
@@ -35,7 +35,7 @@ def leave(release: HelmRelease, memory: Memory) -> Part[Attempt]:
     return Attempt(words, waited.stuck, release.timeout, failure=waited.failure, failed="uninstall")
 
 
-def uninstall(release: HelmRelease, memory: Memory, *flags: str) -> Part[Waited]:
+def uninstall(release: HelmRelease, memory: FluxMemory, *flags: str) -> Part[Waited]:
     """Run helm uninstall, and wait until everything is deleted, unless waiting is disabled."""
     answer = yield HelmAct("uninstall", *whose(release), flags=(*flags, *release.uninstall.flags))
     waited = yield from said_of(answer, release, "uninstall", memory)

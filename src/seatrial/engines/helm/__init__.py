@@ -42,7 +42,9 @@ def _run(act: HelmAct, api: Api) -> Ended:
 
 def _simulated(planned: PlannedStep[HelmAct], scene: Scene) -> Script:
     older = planned.act.as_version in NOT_IN_REVISION_IS_REFUSED
-    act = v3.Act(planned.step, planned.name, planned.namespace, scene.memory, planned.release, refuses_unrecorded=older)
+    act = v3.Helm3Act(
+        planned.step, planned.name, planned.namespace, scene.memory, planned.release, refuses_unrecorded=older
+    )
     return v3.play_act(act)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from seatrial.engines.engine import Seen
+from seatrial.engines.engine import SeenByCluster
 from seatrial.engines.unmapped import unserved_in
 from seatrial.model.refusal import During, Failure, Fault, FaultOf
 from seatrial.model.resource import Ref
@@ -37,7 +37,7 @@ SENTENCES: tuple[tuple[str, FaultOf], ...] = (
     ("uninstallation completed with", "uninstall-incomplete"),
 )
 """What Helm 4 or Helm 3 says, and what it means."""
-NOTHING_SEEN = Seen()
+NOTHING_SEEN = SeenByCluster()
 
 
 def in_order(error: str) -> str:
@@ -48,7 +48,7 @@ def in_order(error: str) -> str:
     return "\n".join(sorted(parts))
 
 
-def failure_of(error: str, seen: Seen = NOTHING_SEEN) -> Failure:
+def failure_of(error: str, seen: SeenByCluster = NOTHING_SEEN) -> Failure:
     """The reasons of an error."""
     last = {(event.object, event.message): event.index for event in seen.refused if event.message in error}
     unread = dict.fromkeys(refusal for refusal in seen.reads if refusal.message in error)

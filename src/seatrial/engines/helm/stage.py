@@ -41,7 +41,7 @@ ON_PATH = (
 )
 
 
-class Client(Struct, frozen=True):
+class WhichHelm(Struct, frozen=True):
     """Which Helm runs: the SDK, a binary, or a simulated Helm 3."""
 
     binary: Binary | None = None
@@ -55,13 +55,13 @@ def configure(setting: Setting, trial: Trial) -> Setting:
     path = setting.binaries.get(sdk.NAME, "")
     if binary := process.chosen(setting.engine, path):
         engine = EngineId(sdk.NAME, binary.version, real=True)
-        return replace(setting, engine=engine, config=Client(binary))
+        return replace(setting, engine=engine, config=WhichHelm(binary))
     require()
     engine = EngineId(sdk.NAME, process.asked_version(setting.engine))
     simulated = int(engine.major) < sdk.MAJOR
     nearby = engine.numbers if engine.version not in (sdk.VERSION, v3.VERSION) else ()
     notes = tuple(_notes(setting, engine, simulated=simulated))
-    return replace(setting, engine=engine, config=Client(None, simulated, nearby, notes))
+    return replace(setting, engine=engine, config=WhichHelm(None, simulated, nearby, notes))
 
 
 def _notes(setting: Setting, engine: EngineId, *, simulated: bool) -> Iterator[str]:
@@ -79,7 +79,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     """What Helm is to do in a step, and the release that it deploys."""
     before = _recorded_before(step, earlier, setting.history)
     planned = _deployed(step, setting, before) if step.action in sdk.DEPLOYS else _without_chart(step, setting, before)
-    client: Client = setting.config
+    client: WhichHelm = setting.config
     act = replace(planned.act, binary=client.binary, simulated=client.simulated, as_version=client.as_version)
     return replace(planned, act=act, notes=client.notes)
 

@@ -56,7 +56,7 @@ Shelf = dict[tuple[str, str, int], Release]
 """The releases of the cluster's records, by namespace, name and revision."""
 
 
-class Known(Struct, frozen=True):
+class KnownRevision(Struct, frozen=True):
     """A revision that Helm has recorded."""
 
     number: int
@@ -64,7 +64,7 @@ class Known(Struct, frozen=True):
     release: Release
 
 
-class Act(Struct, frozen=True):
+class Helm3Act(Struct, frozen=True):
     """One act on one release."""
 
     step: Step
@@ -92,7 +92,7 @@ class Act(Struct, frozen=True):
         return any(flag in flags for flag in self.step.flags)
 
 
-def play_act(act: Act) -> Script:
+def play_act(act: Helm3Act) -> Script:
     """Play one step as Helm 3 would."""
     try:
         yield from ACTS[act.step.action](act)
@@ -102,7 +102,7 @@ def play_act(act: Act) -> Script:
     return Ended("ok")
 
 
-def _install(act: Act) -> Part[None]:
+def _install(act: Helm3Act) -> Part[None]:
     known = yield from _history(act)
     if known and not (act.has("--replace") and known[-1].status in ("uninstalled", "failed")):
         raise _fault("name-in-use", "cannot re-use a name that is still in use")
@@ -137,7 +137,7 @@ def _install(act: Act) -> Part[None]:
     yield from _mark(act, number, "deployed")
 
 
-def _upgrade(act: Act) -> Part[None]:
+def _upgrade(act: Helm3Act) -> Part[None]:
     known = yield from _history(act)
     if act.has("--install") and (not known or known[-1].status == "uninstalled"):
         yield from _install(replace(act, step=replace(act.step, flags=(*act.step.flags, "--replace"))))
@@ -173,7 +173,7 @@ def _upgrade(act: Act) -> Part[None]:
     yield from _supersede(act, known, number)
 
 
-def _undone(act: Act, known: list[Known], why: Failed) -> Part[None]:
+def _undone(act: Helm3Act, known: list[KnownRevision], why: Failed) -> Part[None]:
     """What `--atomic` does after a failed upgrade."""
     good = [revision.number for revision in known if revision.status in ("superseded", "deployed")]
     if not good:
@@ -183,7 +183,7 @@ def _undone(act: Act, known: list[Known], why: Failed) -> Part[None]:
     raise why.within(f"release {act.name} failed, and has been rolled back due to atomic being set: {why}") from None
 
 
-def _rollback(act: Act) -> Part[None]:
+def _rollback(act: Helm3Act) -> Part[None]:
     known = yield from _history(act)
     if not known:
         raise Failed("release: not found")
@@ -211,7 +211,7 @@ def _rollback(act: Act) -> Part[None]:
     yield from _supersede(act, known, number)
 
 
-def _uninstall(act: Act) -> Part[None]:
+def _uninstall(act: Helm3Act) -> Part[None]:
     known = yield from _history(act)
     if not known:
         if not act.has("--ignore-not-found"):
@@ -249,14 +249,14 @@ def _uninstall(act: Act) -> Part[None]:
         raise Failed(words, wrong.stuck, joined(wrong.failure, incomplete))
 
 
-def _test(act: Act) -> Part[None]:
+def _test(act: Helm3Act) -> Part[None]:
     known = yield from _history(act)
     if not known:
         raise Failed("release: not found")
     yield from _hooks(act, known[-1].release, "test")
 
 
-ACTS: dict[str, Callable[[Act], Part[None]]] = {
+ACTS: dict[str, Callable[[Helm3Act], Part[None]]] = {
     "install": _install,
     "upgrade": _upgrade,
     "rollback": _rollback,
@@ -265,12 +265,12 @@ ACTS: dict[str, Callable[[Act], Part[None]]] = {
 }
 
 
-def _given(act: Act) -> Release:
+def _given(act: Helm3Act) -> Release:
     assert act.release is not None
     return act.release
 
 
-def _with_values(act: Act, before: Release) -> Release:
+def _with_values(act: Helm3Act, before: Release) -> Release:
     release = _given(act)
     same = act.keeps_values and release.source == before.source
     return before if same and before.values and not release.values else release
@@ -303,7 +303,7 @@ def _definitions(release: Release) -> Part[None]:
     yield from wait(made, readiness.is_ready_for_wait, "context deadline exceeded")
 
 
-def _hooks(act: Act, release: Release, event: str, doing: str = "") -> Part[None]:
+def _hooks(act: Helm3Act, release: Release, event: str, doing: str = "") -> Part[None]:
     if act.has("--no-hooks"):
         return
     try:
@@ -312,7 +312,7 @@ def _hooks(act: Act, release: Release, event: str, doing: str = "") -> Part[None
         raise why.within(f"{doing}{why}") from None
 
 
-def _wait(act: Act, main: list[Resource]) -> Part[None]:
+def _wait(act: Helm3Act, main: list[Resource]) -> Part[None]:
     if not act.has(*WAITS):
         return
     waited = [r for r in main if r.ref.kind != "Job" or act.has("--wait-for-jobs")]
@@ -323,7 +323,7 @@ def _fault(of: FaultOf, words: str) -> Failed:
     return Failed(words, failure=Failure(faults=(Fault(of),)))
 
 
-def _current(act: Act, known: list[Known]) -> Known:
+def _current(act: Helm3Act, known: list[KnownRevision]) -> KnownRevision:
     """The revision that an upgrade goes from."""
     if not known:
         raise _fault("no-deployed-release", f'"{act.name}" has no deployed releases')
@@ -336,7 +336,7 @@ def _current(act: Act, known: list[Known]) -> Known:
     return deployed[-1] if deployed else last
 
 
-def _history(act: Act) -> Part[list[Known]]:
+def _history(act: Helm3Act) -> Part[list[KnownRevision]]:
     """The recorded revisions of a release, oldest first."""
     answer = yield Command("list", "v1", "Secret", act.namespace)
     records = [labels_of(body) for body in answer.body.get("items") or () if body.get("type") == helmrecords.TYPE]
@@ -344,10 +344,10 @@ def _history(act: Act) -> Part[list[Known]]:
     found = {int(labels["version"]): labels.get("status", "") for labels in own}
     # The objects of a record that existed before the trial are unknown.
     nothing = Release(act.name, act.namespace, "", ())
-    return [Known(n, found[n], act.shelf.get((act.namespace, act.name, n), nothing)) for n in sorted(found)]
+    return [KnownRevision(n, found[n], act.shelf.get((act.namespace, act.name, n), nothing)) for n in sorted(found)]
 
 
-def _record(act: Act, number: int, status: str, release: Release) -> Part[None]:
+def _record(act: Helm3Act, number: int, status: str, release: Release) -> Part[None]:
     act.shelf[act.namespace, act.name, number] = release
     labels = {"name": act.name, "owner": "helm", "status": status, "version": str(number)}
     name = _record_name(act, number)
@@ -358,25 +358,25 @@ def _record(act: Act, number: int, status: str, release: Release) -> Part[None]:
         raise Failed(f"create: failed to create: {answer.message}", failure=answer.failure)
 
 
-def _mark(act: Act, number: int, status: str) -> Part[None]:
+def _mark(act: Helm3Act, number: int, status: str) -> Part[None]:
     """Write a new status into a record; a failure is only logged."""
     name = _record_name(act, number)
     yield Command("merge", "v1", "Secret", act.namespace, name, {"metadata": {"labels": {"status": status}}}, MANAGER)
 
 
-def _supersede(act: Act, known: list[Known], number: int) -> Part[None]:
+def _supersede(act: Helm3Act, known: list[KnownRevision], number: int) -> Part[None]:
     for revision in known:
         if revision.status == "deployed":
             yield from _mark(act, revision.number, "superseded")
     yield from _mark(act, number, "deployed")
 
 
-def _purge(act: Act, known: list[Known]) -> Part[None]:
+def _purge(act: Helm3Act, known: list[KnownRevision]) -> Part[None]:
     for revision in known:
         yield Command("delete", "v1", "Secret", act.namespace, _record_name(act, revision.number))
 
 
-def _record_name(act: Act, number: int) -> str:
+def _record_name(act: Helm3Act, number: int) -> str:
     return helmrecords.record_name(act.name, number)
 
 
@@ -384,6 +384,6 @@ def _namespace(name: str) -> dict[str, object]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"name": name}}}
 
 
-def _propagation(act: Act) -> str:
+def _propagation(act: Helm3Act) -> str:
     chosen = (flag.partition("=")[2] for flag in act.step.flags if flag.startswith("--cascade="))
     return next(chosen, "background").capitalize()

@@ -16,9 +16,9 @@ from seatrial.engines import Ended
 from seatrial.engines.act import Manifest
 from seatrial.engines.fieldowners import LAST_APPLIED, annotation_owners, moved
 from seatrial.engines.kubectl.applyset import begin, finish, parent_of
-from seatrial.engines.kubectl.flags import Asked, asked, asked_to_delete
+from seatrial.engines.kubectl.flags import ApplyOptions, asked, asked_to_delete
 from seatrial.engines.kubectl.prune import prune
-from seatrial.engines.script import Answer, Command, Error, Part, Script, Target, Verb, Wait, about
+from seatrial.engines.script import Answer, Command, DescribedObject, Error, Part, Script, Verb, Wait, about
 from seatrial.kinds.core import threeway
 from seatrial.model.refusal import joined
 from seatrial.model.resource import (
@@ -178,7 +178,7 @@ def _resource(body: Body, given: Iterable[Manifest]) -> str:
     return f"{plural}.{group}" if group else plural
 
 
-def _applied(body: Body, namespace: str, options: Asked) -> Part[tuple[Verb, Answer]]:
+def _applied(body: Body, namespace: str, options: ApplyOptions) -> Part[tuple[Verb, Answer]]:
     if not options.server_side:
         verb, answer = yield from applied(body, namespace, validation=options.validation)
         forced = options.force and verb in ("strategic", "merge") and answer.code in (409, 422)
@@ -217,7 +217,7 @@ def _migrated(command: Command, answer: Answer) -> Part[Answer]:
     return msgspec.structs.replace(answer, body=patched.body) if again.message else again
 
 
-def _recreated(body: Body, namespace: str, options: Asked) -> Part[tuple[Verb, Answer]]:
+def _recreated(body: Body, namespace: str, options: ApplyOptions) -> Part[tuple[Verb, Answer]]:
     """`--force`: delete what may not change, and make it once more if it is gone at the first look.
 
     Upstream: `deleteAndCreate` in `patcher.go`, which polls until a timeout that is 0 unless `--timeout` is given.
@@ -235,7 +235,7 @@ def _recreated(body: Body, namespace: str, options: Asked) -> Part[tuple[Verb, A
 def _about(
     body: Body, namespace: str, verb: Verb, sent: Body | None = None, manager: str = MANAGER, validation: str = ""
 ) -> Command:
-    command = about(Target(ref_of(body, namespace=namespace), body), verb, sent, manager=manager)
+    command = about(DescribedObject(ref_of(body, namespace=namespace), body), verb, sent, manager=manager)
     return msgspec.structs.replace(command, field_validation=validation) if validation else command
 
 

@@ -36,7 +36,7 @@ UNSELECTED = (
 SERVER_SIDE_PRUNE = "--prune is in alpha and doesn't currently work on objects created by server-side apply"
 
 
-class Asked(Struct, frozen=True):
+class ApplyOptions(Struct, frozen=True):
     """What one `kubectl apply` is asked to do."""
 
     server_side: bool = False
@@ -89,9 +89,9 @@ class AskedToDelete(Struct, frozen=True):
     """How long it waits for what it has deleted. Upstream says so of a timeout of 0, which is the default."""
 
 
-def asked(flags: Iterable[str]) -> Asked:
+def asked(flags: Iterable[str]) -> ApplyOptions:
     """The flags of a step; which files `-R` adds is not a matter of applying them."""
-    options = Asked()
+    options = ApplyOptions()
     for flag in flags:
         options = _with_flag(options, flag)
     return options
@@ -118,7 +118,7 @@ def asked_to_delete(flags: Iterable[str]) -> AskedToDelete:
     return options
 
 
-def _with_flag(options: Asked, flag: str) -> Asked:
+def _with_flag(options: ApplyOptions, flag: str) -> ApplyOptions:
     name, _, value = flag.replace(" ", "=", 1).partition("=")
     match name:
         case "-R" | "--recursive":

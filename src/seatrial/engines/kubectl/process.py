@@ -8,11 +8,11 @@ from functools import lru_cache
 
 from seatrial.engines import Api, Ended, Stuck
 from seatrial.engines.act import Invocation
-from seatrial.engines.engine import Seen
+from seatrial.engines.engine import SeenByCluster
 from seatrial.engines.unmapped import unserved_in
 from seatrial.model.errors import CannotContinue
 from seatrial.model.refusal import Failure, Fault
-from seatrial.sandbox.client import Binary, Client, answer, located
+from seatrial.sandbox.client import Binary, BinaryRun, answer, located
 
 NAME = "kubectl"
 FLAG = "--kubectl-binary"
@@ -49,7 +49,7 @@ def find(path: str) -> Binary:
 def run(act: Invocation, api: Api) -> Ended:
     """Run one command against `api`; a hang is ended as soon as it is certain."""
     kubeconfig = api.kubeconfig(act.namespace)
-    client = Client(
+    client = BinaryRun(
         act.binary,
         act.arguments,
         kubeconfig=kubeconfig,
@@ -78,7 +78,7 @@ def _without_patch(found: re.Match[str]) -> str:
     return found[2] or f"error when applying patch: ... {found[1]}"
 
 
-def failure_of(error: str, seen: Seen) -> Failure:
+def failure_of(error: str, seen: SeenByCluster) -> Failure:
     """The reasons of an error."""
     last = {(event.object, event.message): event.index for event in seen.refused if _said(event.message, error)}
     unread = dict.fromkeys(refusal for refusal in seen.reads if _said(refusal.message, error))
@@ -92,7 +92,7 @@ def _said(message: str, error: str) -> bool:
     return message in error or bool(invalid and causes in error)
 
 
-def _watched(client: Client, api: Api) -> Stuck | None:
+def _watched(client: BinaryRun, api: Api) -> Stuck | None:
     """Wait for its end, or until it waits for something that never comes."""
     patience: float = LONGEST_SECONDS
     while not client.wait(PATIENCE_SECONDS):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from seatrial.engines.fieldowners import LAST_APPLIED
-from seatrial.engines.kubectl.flags import Asked
+from seatrial.engines.kubectl.flags import ApplyOptions
 from seatrial.engines.script import Command, Part
 from seatrial.model.resource import Body, annotations_of, listed, metadata, name_of, uid_of
 
@@ -23,7 +23,7 @@ NAMESPACED = (
 CLUSTER_WIDE = (("v1", "Namespace"), ("v1", "PersistentVolume"))
 
 
-def prune(done: Iterable[Body], options: Asked) -> Part[None]:
+def prune(done: Iterable[Body], options: ApplyOptions) -> Part[None]:
     """Delete what was applied once, fits the selector and was not applied now, in the namespaces that were visited."""
     applied = list(done)
     kept = {uid_of(body) for body in applied}
@@ -37,7 +37,7 @@ def prune(done: Iterable[Body], options: Asked) -> Part[None]:
             yield from _prune_kind(kind, "", kept, options)
 
 
-def _prune_kind(kind: tuple[str, str], namespace: str, kept: set[str], options: Asked) -> Part[None]:
+def _prune_kind(kind: tuple[str, str], namespace: str, kept: set[str], options: ApplyOptions) -> Part[None]:
     found = yield Command("list", *kind, namespace)
     for body in listed(found.body, "items"):
         if LAST_APPLIED not in annotations_of(body) or uid_of(body) in kept or not options.selects(body):

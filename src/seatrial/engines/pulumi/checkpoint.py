@@ -13,7 +13,7 @@ from seatrial.model.program import Registration
 from seatrial.model.resource import metadata, with_metadata
 
 
-class State(Struct, frozen=True):
+class StackResource(Struct, frozen=True):
     """One resource as it was last made or changed."""
 
     registration: Registration
@@ -27,7 +27,7 @@ class Checkpoint:
     """The state of one stack, while trials change it: each resource after those that it depends on."""
 
     def __init__(self) -> None:
-        self._states: dict[str, State] = {}
+        self._states: dict[str, StackResource] = {}
         self._replaced: list[Registration] = []
         self.creating: dict[str, Registration] = {}
         """What is being created: pending operations, which a run that dies leaves behind."""
@@ -36,7 +36,7 @@ class Checkpoint:
         self.releases: Shelf = {}
         """What Helm has recorded of the Releases among them."""
 
-    def get(self, urn: str) -> State | None:
+    def get(self, urn: str) -> StackResource | None:
         return self._states.get(urn)
 
     def adopt(self, one: Registration) -> None:
@@ -51,7 +51,7 @@ class Checkpoint:
 
     def put(self, registration: Registration, *, unready: bool = False) -> None:
         self._states.pop(registration.urn, None)  # It may depend on others than before: its place is the last one.
-        self._states[registration.urn] = State(registration, unready)
+        self._states[registration.urn] = StackResource(registration, unready)
 
     def begin(self, one: Registration) -> Registration:
         """Note that a resource is being created. If an earlier run died while it created it, it gets another name.
@@ -82,7 +82,7 @@ class Checkpoint:
 
     def refreshed(self, registration: Registration, *, unready: bool) -> None:
         """Store the state that a refresh has read; its position stays."""
-        self._states[registration.urn] = State(registration, unready)
+        self._states[registration.urn] = StackResource(registration, unready)
 
     def pend(self, urn: str) -> None:
         """It is deleted, and another one is to be made in its place."""
@@ -106,7 +106,7 @@ class Checkpoint:
         gone = [state.registration for urn, state in self._states.items() if urn not in wanted]
         return [*gone, *self._replaced]
 
-    def __iter__(self) -> Iterator[State]:
+    def __iter__(self) -> Iterator[StackResource]:
         return iter(self._states.values())
 
 

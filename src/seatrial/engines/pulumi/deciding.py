@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.engines.pulumi import messages
-from seatrial.engines.pulumi.checkpoint import Checkpoint, State
+from seatrial.engines.pulumi.checkpoint import Checkpoint, StackResource
 from seatrial.engines.pulumi.dependents import taken_along
 from seatrial.engines.pulumi.replacing import deletes_first, replaces, without_ignored
 from seatrial.model.program import HELM_RELEASE, Registration
@@ -81,7 +81,7 @@ def _is_something(one: Registration) -> bool:
 
 
 def _replacement(
-    state: State, new: Registration, replaced: bool, checkpoint: Checkpoint, done: Collection[str]
+    state: StackResource, new: Registration, replaced: bool, checkpoint: Checkpoint, done: Collection[str]
 ) -> Decision:
     """What was deleted in an earlier run and not made since is replaced, whatever the program now says of it.
 

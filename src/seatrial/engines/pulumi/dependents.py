@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from seatrial.engines.pulumi.checkpoint import State
+from seatrial.engines.pulumi.checkpoint import StackResource
 from seatrial.engines.pulumi.diffing import covers, lost, path_of
 from seatrial.engines.pulumi.replacing import makes_another
 from seatrial.model.program import HELM_RELEASE, Registration
 
 
-def taken_along(root: Registration, states: Iterable[State], done: Collection[str]) -> list[Registration]:
+def taken_along(root: Registration, states: Iterable[StackResource], done: Collection[str]) -> list[Registration]:
     """The resources that are deleted before this one, dependents first; one that is `done` does not depend on it."""
     gone = {root.urn}
     found = []

@@ -21,7 +21,7 @@ from seatrial.engines.pulumi.deciding import Decision, decide
 from seatrial.engines.pulumi.helmrelease import install, uninstall, upgrade
 from seatrial.engines.pulumi.refreshing import inputs_of
 from seatrial.engines.pulumi.replacing import deletes_first, is_replaced_unless_ready
-from seatrial.engines.pulumi.together import Task, TasksEnd, together
+from seatrial.engines.pulumi.together import ResourceSteps, TasksEnd, together
 from seatrial.engines.script import NO_ERROR, Answer, Error, Part, Pause, Script
 from seatrial.kinds.webhooks import matching
 from seatrial.model.program import HELM_RELEASE, Program, Registration, inside_of
@@ -120,9 +120,9 @@ class _Graph:
             if body.get("kind") == steps.CRD
         }
 
-    def startable(self, ended: set[str], failed: bool) -> list[Task]:
+    def startable(self, ended: set[str], failed: bool) -> list[ResourceSteps]:
         """The steps that may start now; components need none."""
-        found: list[Task] = []
+        found: list[ResourceSteps] = []
         moved = not failed
         while moved:
             moved = False
@@ -141,7 +141,9 @@ class _Graph:
                 if move is None:
                     ended.add(urn)
                 else:
-                    found.append(Task(urn, move, judges=one.ref is not None and one.ref.group == matching.GROUP))
+                    found.append(
+                        ResourceSteps(urn, move, judges=one.ref is not None and one.ref.group == matching.GROUP)
+                    )
         return found
 
     def holds_up(self, urn: str) -> bool:
@@ -170,13 +172,13 @@ class _Graph:
             self._condemned.update(other.urn for other in decision.along)
         return self._decided[one.urn]
 
-    def _deletion_of(self, one: Registration) -> list[Task]:
+    def _deletion_of(self, one: Registration) -> list[ResourceSteps]:
         """The deletion of a resource that will be recreated, unless it has started."""
         if _key(one) in self._begun:
             return []
         self._begun.add(_key(one))
         going = self._condemned | {urn for urn, decision in self._decided.items() if decision.along}
-        return [Task(_key(one), _pended(one, self._checkpoint, going))]
+        return [ResourceSteps(_key(one), _pended(one, self._checkpoint, going))]
 
     def _move(self, decision: Decision) -> Steps[Error] | None:
         one = decision.new
@@ -277,7 +279,7 @@ def _delete(gone: list[Registration], checkpoint: Checkpoint, warnings: tuple[st
     going = {one.urn for one in gone}
     for turn in _turns(gone, pace=pace):
         known = {f"{one.urn} {index}": one for index, one in enumerate(turn)}
-        jobs = [Task(key, _deletion(one, checkpoint, going)) for key, one in known.items()]
+        jobs = [ResourceSteps(key, _deletion(one, checkpoint, going)) for key, one in known.items()]
         once = iter((jobs,))
         ending = yield from together(lambda ended, failed, once=once: next(once, []), pace=pace)  # type: ignore[misc]
         if ending.failed or ending.stuck:

@@ -19,14 +19,14 @@ EACH = "*"
 _STEP = re.compile(r'\.?([^.\[\]"]+)|\[(\d+|\*)\]|\["([^"]+)"\]')
 
 
-class Change(Struct, frozen=True):
+class FieldChange(Struct, frozen=True):
     """One field that is new, another one, or gone; then its value is None."""
 
     path: Path
     value: Any = None
 
 
-def changes(old: Any, new: Any, at: Path = ()) -> Iterator[Change]:
+def changes(old: Any, new: Any, at: Path = ()) -> Iterator[FieldChange]:
     """How one value differs from another, member by member."""
     match old, new:
         case dict(), dict():
@@ -36,20 +36,20 @@ def changes(old: Any, new: Any, at: Path = ()) -> Iterator[Change]:
             for index in range(max(len(old), len(new))):
                 yield from changes(_member(old, index), _member(new, index), (*at, index))
         case _ if old != new:
-            yield Change(at, new)
+            yield FieldChange(at, new)
 
 
-def lost(old: Body, keys: Iterable[str]) -> Iterator[Change]:
+def lost(old: Body, keys: Iterable[str]) -> Iterator[FieldChange]:
     """How an object differs from one of which these parts are not known: all that is in them is gone."""
     for key in keys:
         value = old.get(key)
         if isinstance(value, dict):
-            yield from (Change((key, field)) for field in value)
+            yield from (FieldChange((key, field)) for field in value)
         elif value is not None:
-            yield Change((key,))
+            yield FieldChange((key,))
 
 
-def touches(field: Path, change: Change) -> bool:
+def touches(field: Path, change: FieldChange) -> bool:
     """Whether a change is one of this field: in it, or of something that it is part of."""
     if len(field) <= len(change.path):
         return covers(field, change.path)

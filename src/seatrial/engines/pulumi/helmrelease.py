@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from seatrial.engines.concurrent import Steps
-from seatrial.engines.helm.v3 import ACTS, Act
+from seatrial.engines.helm.v3 import ACTS, Helm3Act
 from seatrial.engines.helm.v3_objects import Failed, counted
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.steps import lacks
@@ -94,14 +94,14 @@ def name_in_cluster(one: Registration) -> tuple[str, str]:
     return str(one.inputs.get("name") or one.name), str(one.inputs.get("namespace") or "default")
 
 
-def _act(action: str, one: Registration, checkpoint: Checkpoint) -> Act:
+def _act(action: str, one: Registration, checkpoint: Checkpoint) -> Helm3Act:
     name, namespace = name_in_cluster(one)
     chart = " ".join(str(one.inputs.get(key) or "") for key in CHART)
     values = {key: value for key in VALUES if (value := one.inputs.get(key))}
     resources, crds = _resources(one.contents), _resources(one.definitions)
     release = Release(name, namespace, chart, resources, crds, values=values)
     step = Step(action, flags=tuple(_flags(action, one)))
-    return Act(step, name, namespace, checkpoint.releases, release, keeps_values=not one.inputs.get("resetValues"))
+    return Helm3Act(step, name, namespace, checkpoint.releases, release, keeps_values=not one.inputs.get("resetValues"))
 
 
 def _flags(action: str, one: Registration) -> Iterable[str]:

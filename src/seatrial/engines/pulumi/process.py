@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from seatrial.engines import Api, Ended, Stuck
 from seatrial.engines.act import Invocation
-from seatrial.engines.engine import Seen
+from seatrial.engines.engine import SeenByCluster
 from seatrial.engines.unmapped import unserved_in
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import STACK
@@ -29,7 +29,7 @@ from seatrial.model.resource import Ref
 from seatrial.model.timeline import Event
 from seatrial.readiness import pulumi as readiness
 from seatrial.sandbox import series
-from seatrial.sandbox.client import Binary, Client, answer, located, on_path, versioned
+from seatrial.sandbox.client import Binary, BinaryRun, answer, located, on_path, versioned
 from seatrial.sandbox.series import HOME
 
 NAME = "pulumi"
@@ -108,7 +108,7 @@ def run(act: Invocation, api: Api) -> Ended:
         "keep": [STATE, LOG],
         "variables": {**VARIABLES, "PATH": os.pathsep.join(paths)},
     }
-    client = Client(
+    client = BinaryRun(
         Binary(sys.executable, ""),
         ("-I", str(Path(series.__file__))),
         kubeconfig=api.kubeconfig(act.namespace),
@@ -123,13 +123,13 @@ def run(act: Invocation, api: Api) -> Ended:
     return _ended(act, client, stuck)
 
 
-def failure_of(error: str, seen: Seen) -> Failure:
+def failure_of(error: str, seen: SeenByCluster) -> Failure:
     """The reasons of an error."""
     last = {(event.object, event.message): event.index for event in seen.refused if event.message in error}
     return Failure(tuple(sorted(last.values())), tuple(unserved_in(error)))
 
 
-def _ended(act: Invocation, client: Client, stuck: Stuck | None) -> Ended:
+def _ended(act: Invocation, client: BinaryRun, stuck: Stuck | None) -> Ended:
     files = _files(client.stdout)
     kept = {name: text for name, text in files.items() if name.startswith(STATE) and not name.startswith(LEFT_OUT)}
     remembered = json.dumps(kept).encode() if kept else act.kept
@@ -179,7 +179,7 @@ def _waited_for(events: Iterable[Event], *, deletes: bool) -> Iterator[Ref]:
             yield ref
 
 
-def _watched(client: Client, api: Api) -> Stuck | None:
+def _watched(client: BinaryRun, api: Api) -> Stuck | None:
     """Wait for its end, or until it waits for something that never comes."""
     patience: float = LONGEST_SECONDS
     while not client.wait(PATIENCE_SECONDS):

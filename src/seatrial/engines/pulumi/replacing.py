@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from seatrial.engines.pulumi.diffing import Change, Path, changes, covers, path_of, put, touches
+from seatrial.engines.pulumi.diffing import FieldChange, Path, changes, covers, path_of, put, touches
 from seatrial.kinds.tables.pulumi_force_new import ALWAYS, RELEASE_INPUTS, force_new_fields
 from seatrial.model.program import HELM_RELEASE, Registration
 from seatrial.model.resource import annotations_of, dig
 
 UNREADY = "pulumi.com/replaceUnready"
-INIT_ERROR = Change(("#initerror",))
+INIT_ERROR = FieldChange(("#initerror",))
 """What the engine takes for a change of a resource that never got ready."""
 
 
@@ -27,7 +27,7 @@ def replaces(old: Registration, new: Registration, *, unready: bool = False) -> 
     return any(makes_another(new, change) for change in changes(old.object, new.object))
 
 
-def makes_another(one: Registration, change: Change) -> bool:
+def makes_another(one: Registration, change: FieldChange) -> bool:
     """Whether a change is of a field that is never changed in place, by its kind or by the option of the resource."""
     if any(covers(path_of(path), change.path) for path in one.options.replace_on_changes):
         return True

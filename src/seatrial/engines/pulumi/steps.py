@@ -17,7 +17,7 @@ from seatrial.engines.pulumi import messages
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.diffing import path_of
 from seatrial.engines.pulumi.managers import CREATES, forces, handed_over, left_to_others, manager_of
-from seatrial.engines.script import NO_ERROR, Command, Error, Part, Say, Target, Verb, Wait
+from seatrial.engines.script import NO_ERROR, Command, DescribedObject, Error, Part, Say, Verb, Wait
 from seatrial.model.program import Registration
 from seatrial.model.refusal import Failure, Fault
 from seatrial.model.resource import Body, Ref, annotations_of, metadata, ref_of, with_metadata
@@ -179,7 +179,7 @@ def applied(one: Registration) -> Command:
 
 
 def about(body: Body, verb: Verb, sent: Body | None = None, propagation: str = "") -> Command:
-    return script.about(Target(ref_of(body), body), verb, sent, manager=CREATES, propagation=propagation)
+    return script.about(DescribedObject(ref_of(body), body), verb, sent, manager=CREATES, propagation=propagation)
 
 
 def _wrongly_awaited(body: Body) -> str:

@@ -20,7 +20,7 @@ from seatrial.engines.script import Answer, Error, Line, Part, Wait
 from seatrial.model.resource import Ref
 
 
-class Task(Struct, frozen=True):
+class ResourceSteps(Struct, frozen=True):
     """The steps of one resource."""
 
     urn: str
@@ -39,7 +39,7 @@ class TasksEnd(Struct, frozen=True):
 
 
 def together(
-    more: Callable[[set[str], bool], list[Task]],
+    more: Callable[[set[str], bool], list[ResourceSteps]],
     *,
     pace: Answer,
     along: tuple[Ref, ...] = (),
@@ -62,7 +62,7 @@ class _Tasks:
 
     def __init__(
         self,
-        more: Callable[[set[str], bool], list[Task]],
+        more: Callable[[set[str], bool], list[ResourceSteps]],
         *,
         pace: Answer,
         along: tuple[Ref, ...],
@@ -72,12 +72,12 @@ class _Tasks:
         self.slow, self.instant = not pace.quick, pace.instant
         self.retried: set[str] = set()
         """Those that have retried once."""
-        self.jobs: list[Job[Task]] = []
+        self.jobs: list[Job[ResourceSteps]] = []
         self.ended: set[str] = set()
         self.failed: list[tuple[str, Error]] = []
         self.stuck: Stuck | None = None
 
-    def turn(self) -> Part[Job[Task] | None]:
+    def turn(self) -> Part[Job[ResourceSteps] | None]:
         if all(job.waits for job in self.jobs):
             self.jobs += [Job(task, task.steps) for task in self.more(self.ended, bool(self.failed))]
         if self.jobs and all(job.waits for job in self.jobs):
@@ -91,11 +91,11 @@ class _Tasks:
             return able[0] if able else None
         return next((job for job in reversed(able) if job.of.judges), able[-1])
 
-    def on_line(self, job: Job[Task], line: Line, answer: Answer) -> Part[bool]:
+    def on_line(self, job: Job[ResourceSteps], line: Line, answer: Answer) -> Part[bool]:
         yield from ()
         return False
 
-    def on_end(self, job: Job[Task], error: Error | None) -> Part[None]:
+    def on_end(self, job: Job[ResourceSteps], error: Error | None) -> Part[None]:
         if error:
             self.failed.append((job.of.urn, error))
         else:
@@ -135,11 +135,11 @@ class _Tasks:
                 return True
         return False
 
-    def _by_patience(self) -> list[Job[Task]]:
+    def _by_patience(self) -> list[Job[ResourceSteps]]:
         """The one that has waited longest first."""
         return sorted(self.jobs, key=lambda job: job.since)
 
 
-def _wake(jobs: list[Job[Task]], *, moved: bool = False) -> None:
+def _wake(jobs: list[Job[ResourceSteps]], *, moved: bool = False) -> None:
     for job in jobs:
         job.wake(moved=moved)

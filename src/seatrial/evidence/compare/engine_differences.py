@@ -10,14 +10,14 @@ from seatrial.evidence.history import GOING
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Pointer, Ref, Resolve, annotations_of
-from seatrial.model.result import Difference
+from seatrial.model.result import RenderedDifference
 from seatrial.model.timeline import ORDINARY, Rehearsal
 
 ENDS = ("uninstall", "delete", "destroy")
 RUNS = ("Job", "Pod")
 
 
-class Seen(Struct, frozen=True):
+class ComparedRehearsal(Struct, frozen=True):
     """One rehearsal with its case."""
 
     rehearsal: Rehearsal
@@ -38,7 +38,7 @@ class Fate(Struct, frozen=True):
     """Whether it still exists after the release is removed."""
 
 
-def contrasts(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Difference]:
+def contrasts(seen: Sequence[ComparedRehearsal], resolve: Resolve) -> Iterator[RenderedDifference]:
     """The objects that engines treat differently, if all of them completed the same steps."""
     played = {one.rehearsal.engine: one for one in seen if one.rehearsal.schedule == ORDINARY and not one.case.name}
     lengths = {len(one.rehearsal.steps) for one in played.values()}
@@ -49,10 +49,10 @@ def contrasts(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Difference]:
     for ref, resource in sorted(written.items()):
         states = tuple((f"under {name}", _treatment(one, resource)) for name, one in played.items())
         if len({state for _, state in states}) > 1:
-            yield Difference(str(ref), states, resolve(_pointer(resource)))
+            yield RenderedDifference(str(ref), states, resolve(_pointer(resource)))
 
 
-def not_contrasted(seen: Sequence[Seen]) -> Iterator[str]:
+def not_contrasted(seen: Sequence[ComparedRehearsal]) -> Iterator[str]:
     """Why engine differences are not shown."""
     engines = dict.fromkeys(str(one.rehearsal.engine) for one in seen)
     plain = [one for one in seen if not one.case.name and one.rehearsal.schedule == ORDINARY]
@@ -61,7 +61,7 @@ def not_contrasted(seen: Sequence[Seen]) -> Iterator[str]:
         yield f"engine differences not shown: {', '.join(broken)} did not complete all steps"
 
 
-def _treatment(one: Seen, resource: Resource) -> str:
+def _treatment(one: ComparedRehearsal, resource: Resource) -> str:
     """What happens to an object, in words."""
     fate = _fate(one, resource.ref)
     if not fate.made:
@@ -71,14 +71,14 @@ def _treatment(one: Seen, resource: Resource) -> str:
     return f"{fate.again} and {'left behind' if fate.stays else 'deleted with the release'}"
 
 
-def _fate(one: Seen, ref: Ref) -> Fate:
+def _fate(one: ComparedRehearsal, ref: Ref) -> Fate:
     made = _is_made(one, ref, before=len(one.rehearsal.steps))
     again = next(_same_again(one), None)
     stays = any(ref in ended.orphans for ended in one.rehearsal.steps if ended.action in ENDS)
     return Fate(made, _again(one, again, ref) if again is not None else "created once", stays)
 
 
-def _same_again(one: Seen) -> Iterator[int]:
+def _same_again(one: ComparedRehearsal) -> Iterator[int]:
     """The steps that deploy the input of the step before again."""
     for step in range(1, len(one.rehearsal.steps)):
         before, now = one.case.releases[step - 1], one.case.releases[step]
@@ -87,7 +87,7 @@ def _same_again(one: Seen) -> Iterator[int]:
             yield step
 
 
-def _again(one: Seen, step: int, ref: Ref) -> str:
+def _again(one: ComparedRehearsal, step: int, ref: Ref) -> str:
     effects = [e.effect for e in one.rehearsal.of_step(step) if e.object == ref and e.actor == one.engine]
     done = "run" if ref.kind in RUNS else "created"
     if "created" in effects and not _is_made(one, ref, before=step):
@@ -98,7 +98,7 @@ def _again(one: Seen, step: int, ref: Ref) -> str:
     return "updated each time" if "changed" in effects else f"{done} once"
 
 
-def _is_made(one: Seen, ref: Ref, *, before: int) -> bool:
+def _is_made(one: ComparedRehearsal, ref: Ref, *, before: int) -> bool:
     """Whether the engine created an object in an earlier step."""
     events = (e for e in one.rehearsal.timeline if e.object == ref and e.actor == one.engine)
     return any(event.effect == "created" and event.step < before for event in events)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.evidence.faults import failed_webhook, failure_of, missing_namespaces, unserved_kinds
 from seatrial.evidence.moment import Moment, moments
 from seatrial.model.refusal import Failure
@@ -16,16 +16,16 @@ ORDINARILY: dict[str, Verdict] = {"failed": "likely fails", "hung": "likely hang
 AT_A_BOUND: dict[str, Verdict] = {"failed": "may fail", "hung": "may hang"}
 
 
-def standings(seen: Sequence[Seen]) -> Iterator[Standing]:
+def standings(seen: Sequence[ComparedRehearsal]) -> Iterator[Standing]:
     """One per engine, if several engines rehearse the same input."""
     found = list(standings_of(seen))
     if len(found) > 1:
         yield from found
 
 
-def standings_of(seen: Sequence[Seen]) -> Iterator[Standing]:
+def standings_of(seen: Sequence[ComparedRehearsal]) -> Iterator[Standing]:
     """One per engine for the case without extra values, if that is one trial under every schedule."""
-    by_engine: dict[str, list[Seen]] = {}
+    by_engine: dict[str, list[ComparedRehearsal]] = {}
     for one in seen:
         if not one.case.name:
             by_engine.setdefault(str(one.rehearsal.engine), []).append(one)

@@ -10,20 +10,20 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.evidence.compare.engine_outcomes import standings_of
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.graph.linking import graph_of
 from seatrial.model.finding import Finding, is_worse
 from seatrial.model.release import Case
-from seatrial.model.result import Change, Comparison, Edge, Judged
+from seatrial.model.result import Change, Comparison, Dependency, Judged
 
 
 class Side(Struct, frozen=True):
     """One of the two inputs: its name, its rehearsals and its findings."""
 
     name: str
-    seen: Sequence[Seen]
+    seen: Sequence[ComparedRehearsal]
     findings: Sequence[Finding]
 
 
@@ -74,10 +74,10 @@ def marked(old: Sequence[Finding], new: Sequence[Finding]) -> Iterator[Finding]:
         yield replace(finding, known=True) if as_bad else finding
 
 
-def _edges(case: Case) -> Iterator[Edge]:
+def _edges(case: Case) -> Iterator[Dependency]:
     """Dependencies: for a Pulumi program as the engine sees them, otherwise from fields and kinds."""
     releases = [release for release in case.releases if release is not None]
     if any(release.program for release in releases):
-        yield from (Edge(one.resource, other) for one in dependences(case) for other in one.now)
+        yield from (Dependency(one.resource, other) for one in dependences(case) for other in one.now)
         return
-    yield from (Edge(str(link.user), str(link.object)) for link in graph_of(releases).links if not link.guess)
+    yield from (Dependency(str(link.user), str(link.object)) for link in graph_of(releases).links if not link.guess)

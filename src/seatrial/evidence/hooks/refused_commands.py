@@ -14,7 +14,7 @@ from seatrial.helm import hooks
 from seatrial.kinds.access.authorizer import decide, denied, service_account
 from seatrial.kinds.access.rbac import GROUP
 from seatrial.kinds.core.objectmeta import controller_of
-from seatrial.kinds.scripts.commands import ANY_RIGHT, Needed, needed_in_branches
+from seatrial.kinds.scripts.commands import ANY_RIGHT, NeededRight, needed_in_branches
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, annotations_of, dig, group_of, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -24,7 +24,7 @@ BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 Cause = Literal["unbound", "later", "gone", "role", "elsewhere"]
 
 
-class Refused(Struct, frozen=True):
+class RefusedCommand(Struct, frozen=True):
     """A command in a pod that RBAC denied."""
 
     step: int
@@ -57,7 +57,7 @@ class _Recorded(Struct, frozen=True):
         return [self.objects[ref] for ref in found if not namespace or ref.namespace == namespace]
 
 
-def refused_commands(rehearsal: Rehearsal, case: Case) -> Iterator[Refused]:
+def refused_commands(rehearsal: Rehearsal, case: Case) -> Iterator[RefusedCommand]:
     """Denied commands of a release's pods, once per owner and step."""
     seen: set[tuple[int, Ref]] = set()
     for event in rehearsal.timeline:
@@ -77,10 +77,10 @@ def refused_commands(rehearsal: Rehearsal, case: Case) -> Iterator[Refused]:
         if about is not None and _is_taken_away(rehearsal, event, about.ref):
             continue  # It had the right when it began: hook-credentials-deleted-before-job tells of it.
         resource = f"{denial.resource}.{denial.group}" if denial.group else denial.resource
-        yield Refused(event.step, event, owner, account, denial.verbs, resource, cause, about, denial.namespace)
+        yield RefusedCommand(event.step, event, owner, account, denial.verbs, resource, cause, about, denial.namespace)
 
 
-def refused_in_branches(rehearsal: Rehearsal, case: Case) -> Iterator[Refused]:
+def refused_in_branches(rehearsal: Rehearsal, case: Case) -> Iterator[RefusedCommand]:
     """Commands that RBAC would deny, in branches of scripts that ran otherwise; once per owner."""
     seen = {refused.owner.ref for refused in refused_commands(rehearsal, case)}
     last = {event.object: event for event in rehearsal.timeline if event.object.kind == "Pod"}
@@ -110,10 +110,10 @@ def refused_in_branches(rehearsal: Rehearsal, case: Case) -> Iterator[Refused]:
             denial = denied(service_account(account.namespace, name), need.access)
             resource = f"{denial.resource}.{denial.group}" if denial.group else denial.resource
             right = (denial.verbs, resource, cause, about, denial.namespace, need.command)
-            yield Refused(event.step, event, owner, account, *right)
+            yield RefusedCommand(event.step, event, owner, account, *right)
 
 
-def _denied_in_branch(pod: Body, account: Ref, world: World) -> Needed | None:
+def _denied_in_branch(pod: Body, account: Ref, world: World) -> NeededRight | None:
     spec, namespace, recorded = pod.get("spec") or {}, account.namespace, _Recorded(world)
     crds = recorded.all("CustomResourceDefinition", group="apiextensions.k8s.io")
     user = service_account(namespace, account.name)

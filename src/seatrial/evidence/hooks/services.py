@@ -29,7 +29,7 @@ OUTSIDE = re.compile(r"([a-z0-9-]+\.){2,}[a-z]{2,}")
 INSIDE = (".svc", ".local", ".internal")
 
 
-class Asked(Struct, frozen=True):
+class CalledService(Struct, frozen=True):
     """A Service of the release that a hook calls, where, and whether it needs an answer."""
 
     service: Resource
@@ -39,7 +39,7 @@ class Asked(Struct, frozen=True):
     retried: bool = False
 
 
-def asked_by(hook: Resource, release: Release) -> Iterator[Asked]:
+def asked_by(hook: Resource, release: Release) -> Iterator[CalledService]:
     """One per Service, the surest sign first."""
     services = [r for r in release.resources if r.ref.kind == "Service" and not hooks.is_hook(r.body)]
     path = spec_path(hook)
@@ -48,11 +48,11 @@ def asked_by(hook: Resource, release: Release) -> Iterator[Asked]:
         if needed and _is_client(command.words):
             for service in services:
                 if any(names(word, service.ref, hook.ref.namespace) for word in command.words[1:]):
-                    yield Asked(service, (*path, *place), " ".join(command.words), command.retried)
+                    yield CalledService(service, (*path, *place), " ".join(command.words), command.retried)
     mentioned = {need.object: need for need in needs_of(hook) if need.guess}
     for service in services:
         if service.ref in mentioned:
-            yield Asked(service, mentioned[service.ref].field)
+            yield CalledService(service, mentioned[service.ref].field)
 
 
 class Outside(Struct, frozen=True):

@@ -55,7 +55,7 @@ class Webhook(Struct, frozen=True):
         return self.body.get("failurePolicy") != "Ignore"
 
 
-class Call(Struct, frozen=True):
+class RejectingCall(Struct, frozen=True):
     """A failed call, and the write that it rejected."""
 
     event: Event
@@ -63,9 +63,9 @@ class Call(Struct, frozen=True):
     cause: Cause
 
 
-def refused_by_cause(rehearsal: Rehearsal, case: Case, cause: Cause) -> dict[Ref, list[Call]]:
+def refused_by_cause(rehearsal: Rehearsal, case: Case, cause: Cause) -> dict[Ref, list[RejectingCall]]:
     """Rejections of one cause, by webhook configuration; only the first step that shows it."""
-    found: dict[Ref, list[Call]] = {}
+    found: dict[Ref, list[RejectingCall]] = {}
     for call in _refused(rehearsal, case):
         if call.cause == cause:
             calls = found.setdefault(call.webhook.configuration, [])
@@ -137,7 +137,7 @@ def replaced(began: World, now: World, ref: Ref) -> bool:
     return ref in began and dig(began[ref], "spec") != dig(now.get(ref), "spec")
 
 
-def registered(rehearsal: Rehearsal, call: Call) -> Event | None:
+def registered(rehearsal: Rehearsal, call: RejectingCall) -> Event | None:
     """The creation of the webhook configuration that was called."""
     earlier = reversed(rehearsal.timeline[: call.event.index])
     return next((e for e in earlier if e.object == call.webhook.configuration and e.effect == "created"), None)
@@ -181,7 +181,7 @@ def named(refs: list[Ref]) -> str:
     return ", ".join(map(str, refs[:NAMES_MAX])) + (f" and {more} more" if more > 0 else "")
 
 
-def _refused(rehearsal: Rehearsal, case: Case) -> Iterator[Call]:
+def _refused(rehearsal: Rehearsal, case: Case) -> Iterator[RejectingCall]:
     """Every write that was rejected because a webhook did not answer."""
     now: World = {}
     began: World = {}
@@ -194,7 +194,7 @@ def _refused(rehearsal: Rehearsal, case: Case) -> Iterator[Call]:
         call = event.refusal.call if event.refusal else None
         webhook = next((w for w in webhooks_in(now) if w.name == call.webhook), None) if call else None
         if call is not None and webhook is not None:
-            yield Call(event, webhook, _cause(rehearsal, case, event, webhook, call, began, now))
+            yield RejectingCall(event, webhook, _cause(rehearsal, case, event, webhook, call, began, now))
         _follow(now, event)
 
 

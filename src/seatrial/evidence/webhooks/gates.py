@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from seatrial.evidence.compare.engine_differences import Seen
+from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.evidence.moment import Moment
 from seatrial.evidence.webhooks.calls import (
     CONFIGURATIONS,
@@ -25,7 +25,7 @@ from seatrial.kinds.network.endpoints import SERVICE_LABEL
 from seatrial.kinds.webhooks.cabundle import has_certificate, wants_injection
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Origin, Ref, Resolve, dig, labels_of, listed, version_of
-from seatrial.model.result import About, Act, Asked, Gate, Presence, Requirement, Served, Then
+from seatrial.model.result import Act, Asked, CalledFor, Gate, Presence, Requirement, Served, Then
 from seatrial.model.timeline import ORDINARY, Event, Rehearsal
 
 DEFINITION = "CustomResourceDefinition"
@@ -56,7 +56,7 @@ class _Webhook(Struct, frozen=True):
         return Ref("Service", str(found.get("namespace") or ""), str(found["name"])) if found.get("name") else None
 
 
-def gates(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Gate]:
+def gates(seen: Sequence[ComparedRehearsal], resolve: Resolve) -> Iterator[Gate]:
     """The webhooks that match objects of the trial's releases."""
     plain = [one for one in seen if one.rehearsal.schedule == ORDINARY and not one.case.name]
     resources = {resource.ref: resource for one in plain for resource in one.case.all_resources()}
@@ -77,7 +77,7 @@ def gates(seen: Sequence[Seen], resolve: Resolve) -> Iterator[Gate]:
         )
 
 
-def _found(plain: Iterable[Seen]) -> World:
+def _found(plain: Iterable[ComparedRehearsal]) -> World:
     """Webhook configurations and CRDs that existed at any time."""
     kinds = (*CONFIGURATIONS, DEFINITION)
     events = (event for one in plain for event in one.rehearsal.timeline if event.object.kind in kinds)
@@ -124,7 +124,7 @@ def _of_conversion(registered: World, resources: dict[Ref, Resource]) -> Iterato
             yield _Webhook(f"the conversion to {stored}", ref, client, "", (), about, ("spec", "conversion"))
 
 
-def _policies(webhook: _Webhook, plain: Iterable[Seen]) -> tuple[str, ...]:
+def _policies(webhook: _Webhook, plain: Iterable[ComparedRehearsal]) -> tuple[str, ...]:
     """The failure policies of a webhook during the trial."""
     if not webhook.policy:
         return ()
@@ -134,16 +134,16 @@ def _policies(webhook: _Webhook, plain: Iterable[Seen]) -> tuple[str, ...]:
     return tuple(said) or (webhook.policy,)
 
 
-def _about(webhook: _Webhook) -> Iterator[About]:
+def _about(webhook: _Webhook) -> Iterator[CalledFor]:
     """Operations with the same objects, merged."""
     alike: dict[tuple[Ref, ...], list[str]] = {}
     for operation, refs in webhook.about.items():
         if refs:
             alike.setdefault(refs, []).append(operation)
     for refs, operations in alike.items():
-        yield About(tuple(operations) if webhook.policy else (), tuple(map(str, refs)))
+        yield CalledFor(tuple(operations) if webhook.policy else (), tuple(map(str, refs)))
     if webhook.pods_of:
-        yield About(("CREATE",), tuple(map(str, webhook.pods_of)), pods=True)
+        yield CalledFor(("CREATE",), tuple(map(str, webhook.pods_of)), pods=True)
 
 
 def _definitions(webhook: _Webhook, registered: World, resources: dict[Ref, Resource]) -> Iterator[Requirement]:
@@ -157,7 +157,7 @@ def _definitions(webhook: _Webhook, registered: World, resources: dict[Ref, Reso
         yield Requirement("definition", (str(definition),), tuple(needed), by)
 
 
-def _needs(webhook: _Webhook, plain: Sequence[Seen]) -> Iterator[Requirement]:
+def _needs(webhook: _Webhook, plain: Sequence[ComparedRehearsal]) -> Iterator[Requirement]:
     service = webhook.service
     if service is None:
         yield Requirement("url", (str(webhook.client.get("url") or ""),))
@@ -169,7 +169,7 @@ def _needs(webhook: _Webhook, plain: Sequence[Seen]) -> Iterator[Requirement]:
     yield Requirement("ca-bundle", (str(webhook.owner),), by=_authority(webhook, plain))
 
 
-def _authority(webhook: _Webhook, plain: Sequence[Seen]) -> str:
+def _authority(webhook: _Webhook, plain: Sequence[ComparedRehearsal]) -> str:
     """The actor that wrote it."""
     brought = next((r.body for one in plain for r in one.case.all_resources() if r.ref == webhook.owner), None)
     if brought is not None and has_certificate(_bundle(webhook, brought)):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from seatrial.fix.calls import is_program
-from seatrial.fix.program_charts import CHART, RELEASE, Deployed, deployed_with
+from seatrial.fix.program_charts import CHART, RELEASE, ChartInProgram, deployed_with
 from seatrial.fix.program_options import depending, variable_of
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, TextEdit, joined
 from seatrial.model.program import CHART_V3, CHART_V4, Program, Registration
@@ -41,7 +41,7 @@ def propose(problem: Problem) -> Iterator[Proposal]:
         yield _proposal(chart, chart.place, other, users)
 
 
-def _proposal(chart: Registration, place: Place, other: Deployed, users: tuple[Place, ...]) -> Proposal:
+def _proposal(chart: Registration, place: Place, other: ChartInProgram, users: tuple[Place, ...]) -> Proposal:
     change = deployed_with(place, other) if is_program(place.file) else _retyped(chart, place)
     depends = (depending(user, variable_of(chart), ready=False) for user in users)
     return Proposal(f"deploy {chart.name} with {other.title}", joined(change, *depends), UNSAFE)

@@ -12,9 +12,9 @@ from seatrial.generate.note.facts import CRDS, REGULAR, Fact, Facts
 from seatrial.generate.note.statements import (
     AllPolicies,
     DefaultPolicy,
-    Order,
+    OrderStatement,
     Parallel,
-    Place,
+    PlaceStatement,
     Statement,
     Survival,
     statements,
@@ -25,27 +25,27 @@ RBAC = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 PHASES = {"pre-install": "pre", "PreSync": "pre", REGULAR: "main", "Sync": "main", CRDS: "pre"}
 
 
-class Judged(Struct, frozen=True):
+class JudgedStatement(Struct, frozen=True):
     """A statement of a note, and what is so instead; empty if it is right."""
 
     line: int
     instead: str = ""
 
 
-def judged(text: str, facts: Facts) -> Iterator[Judged]:
+def judged(text: str, facts: Facts) -> Iterator[JudgedStatement]:
     """Each statement that is about this release."""
     for statement in statements(text):
         found = _instead(statement, facts)
         if found is not None:
-            yield Judged(statement.line, found)
+            yield JudgedStatement(statement.line, found)
 
 
 def _instead(statement: Statement, facts: Facts) -> str | None:
     """What is so instead; empty if the statement is right, None if it is about something else."""
     match statement.claim:
-        case Place() as claim:
+        case PlaceStatement() as claim:
             return _place(claim, facts)
-        case Order() as claim:
+        case OrderStatement() as claim:
             return _order(claim, facts)
         case Survival() as claim:
             return _survival(claim, facts)
@@ -66,7 +66,7 @@ def _instead(statement: Statement, facts: Facts) -> str | None:
             return f"{_some(others)} has {', '.join(others[0].policies)}" if others else ""
 
 
-def _place(claim: Place, facts: Facts) -> str | None:
+def _place(claim: PlaceStatement, facts: Facts) -> str | None:
     about = _subjects(claim.subject, facts)
     if not about:
         return None
@@ -80,14 +80,14 @@ def _place(claim: Place, facts: Facts) -> str | None:
     return f"{_some(wrong)} is {phase}{weight}"
 
 
-def _is_there(fact: Fact, claim: Place) -> bool:
+def _is_there(fact: Fact, claim: PlaceStatement) -> bool:
     phase = PHASES.get(fact.phase, "post")
     same_phase = not claim.phase or phase == claim.phase
     counts = fact.hook or fact.phase in ("Sync", "PreSync", "PostSync")
     return same_phase and (claim.weight is None or (counts and fact.weight == claim.weight))
 
 
-def _order(claim: Order, facts: Facts) -> str | None:
+def _order(claim: OrderStatement, facts: Facts) -> str | None:
     first = [fact for fact in _subjects(claim.first, facts) if fact.order is not None]
     then = [fact for fact in _subjects(claim.then, facts) if fact.order is not None]
     if not first or not then or {fact.ref for fact in first} & {fact.ref for fact in then}:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from seatrial.generate.order.requirements import Requirement, requirements
+from seatrial.generate.order.requirements import OrderRequirement, requirements
 from seatrial.graph.linking import graph_of
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.release import Case, Release, Resource
@@ -35,7 +35,7 @@ class Fact(Struct, frozen=True):
     upgraded: Upgraded = ""
     """What the next deployment of the same does to it; empty if that was not rehearsed."""
     removed: Removed = ""
-    needs: tuple[Requirement, ...] = ()
+    needs: tuple[OrderRequirement, ...] = ()
 
 
 class Facts(Struct, frozen=True):
@@ -61,7 +61,7 @@ def facts_of(rehearsal: Rehearsal, case: Case) -> Facts:
     release = case.releases[first] or Release("", "", "", ())
     created = _order(rehearsal, first, release)
     graph = graph_of([release])
-    needs: dict[Ref, list[Requirement]] = {}
+    needs: dict[Ref, list[OrderRequirement]] = {}
     for one in requirements(graph):
         needs.setdefault(one.user, []).append(one)
     found = [

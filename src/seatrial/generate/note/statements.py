@@ -46,7 +46,7 @@ _BEFORE = re.compile(r"\b(?:run|runs|exists?|created|applied|installed|materiali
 _POLICY = re.compile(r"\ball hooks use\b.{0,30}?\b(before-hook-creation|hook-succeeded|hook-failed)\b", re.I)
 
 
-class Place(Struct, frozen=True):
+class PlaceStatement(Struct, frozen=True):
     """`subject` is in this phase, with this weight or wave."""
 
     subject: str
@@ -54,7 +54,7 @@ class Place(Struct, frozen=True):
     weight: int | None = None
 
 
-class Order(Struct, frozen=True):
+class OrderStatement(Struct, frozen=True):
     """`first` is created before `then`."""
 
     first: str
@@ -85,7 +85,7 @@ class AllPolicies(Struct, frozen=True):
     policy: str
 
 
-Claim = Place | Order | Parallel | Survival | DefaultPolicy | AllPolicies
+Claim = PlaceStatement | OrderStatement | Parallel | Survival | DefaultPolicy | AllPolicies
 
 
 class Statement(Struct, frozen=True):
@@ -96,7 +96,7 @@ class Statement(Struct, frozen=True):
 def statements(text: str) -> Iterator[Statement]:
     """Every statement that is understood, with its line."""
     header: list[str] = []
-    context = Place("")
+    context = PlaceStatement("")
     fenced = False
     for number, raw in enumerate(text.splitlines(), start=1):
         boxed = bool(re.match(r"\s*[│┃]", raw))
@@ -122,18 +122,18 @@ def _plain(raw: str) -> str:
     return _MARKS.sub("", _BOX.sub(" ", raw)).replace("`", "").replace("*", "").strip()
 
 
-def _context(line: str, raw: str, before: Place) -> Place:
+def _context(line: str, raw: str, before: PlaceStatement) -> PlaceStatement:
     """A line of a diagram or a heading that is only a phase or a weight is about the lines below it."""
     phase, weight = PHASE.search(line), WEIGHT.search(line)
     rest = WEIGHT.sub("", PHASE.sub("", line))
     only = not re.search(r"[a-z]{3,}", re.sub(r"\b(?:phase|hooks?|and|helm|step)\b", "", rest, flags=re.I), re.I)
     if only and (phase or weight) and (raw.lstrip().startswith("#") or re.match(r"\s*[│┃]", raw)):
         named = phase_of(phase[1]) if phase else before.phase
-        return Place("", named, int(weight[1]) if weight else None if phase else before.weight)
-    return Place("") if not raw.strip() or raw.lstrip().startswith("#") else before
+        return PlaceStatement("", named, int(weight[1]) if weight else None if phase else before.weight)
+    return PlaceStatement("") if not raw.strip() or raw.lstrip().startswith("#") else before
 
 
-def _of_sentence(sentence: str, raw: str, context: Place) -> Iterator[Claim]:
+def _of_sentence(sentence: str, raw: str, context: PlaceStatement) -> Iterator[Claim]:
     if _SAME_WEIGHT.search(sentence) and (_PARALLEL.search(sentence) or _ONE_BY_ONE.search(sentence)):
         yield Parallel(at_once=bool(_PARALLEL.search(sentence)))
         return
@@ -168,10 +168,10 @@ def _order(sentence: str) -> Iterator[Claim]:
         first, then = sentence[: found.start()], sentence[found.end() :]
         clause = re.split(r"[,;:(]|\bbut\b|\bso\b|\bwhich\b", then)[0]
         first, then = _subject(first), _subject(clause)
-        yield Order(first, then) if found[1].lower() == "before" else Order(then, first)
+        yield OrderStatement(first, then) if found[1].lower() == "before" else OrderStatement(then, first)
 
 
-def _place(sentence: str, raw: str, context: Place) -> Iterator[Claim]:
+def _place(sentence: str, raw: str, context: PlaceStatement) -> Iterator[Claim]:
     """`X is a pre-install hook of weight -5`, `Weight 5 (post-install): X`, or a line below such a heading."""
     phases, weights = list(PHASE.finditer(sentence)), list(WEIGHT.finditer(sentence))
     if len(phases) > 1 or len(weights) > 1:
@@ -181,9 +181,9 @@ def _place(sentence: str, raw: str, context: Place) -> Iterator[Claim]:
         named, weight = phase_of(phases[0][1]) if phases else "", int(weights[0][1]) if weights else None
         start, end = min(mark.start() for mark in marks), max(mark.end() for mark in marks)
         behind = re.sub(r"^[^\w]*(?:hooks?|phase)?[^\w]*:?", "", sentence[end:])
-        yield Place(_subject(sentence[:start]) or _subject(behind), named, weight)
+        yield PlaceStatement(_subject(sentence[:start]) or _subject(behind), named, weight)
     elif (context.phase or context.weight is not None) and re.match(r"\s*[│┃]?\s*(?:[-*+•]\s|[│┃])", raw):
-        yield Place(_subject(sentence), context.phase, context.weight)
+        yield PlaceStatement(_subject(sentence), context.phase, context.weight)
 
 
 def _subject(text: str) -> str:
@@ -202,7 +202,7 @@ def _of_row(header: list[str], cells: list[str]) -> Iterator[Claim]:
     number = next((row[name] for name in ("weight", "wave", "hook weight", "sync wave") if row.get(name)), "")
     weight = re.fullmatch(r"\W*?([-+]?\d+)\W*", number)
     if phase or weight:
-        yield Place(subject, phase_of(phase[1]) if phase else "", int(weight[1]) if weight else None)
+        yield PlaceStatement(subject, phase_of(phase[1]) if phase else "", int(weight[1]) if weight else None)
     for name, when in (("upgrade", "upgrade"), ("sync", "upgrade"), ("uninstall", "removal"), ("delete", "removal")):
         said = row.get(f"on {name}", "").strip()
         fate: dict[str, Happens] = {"kept": "kept", "recreated": "recreated", "runs again": "recreated"}

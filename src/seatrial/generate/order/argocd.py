@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.engines.argocd.fleet import Fleet
+from seatrial.engines.argocd.fleet import Applications
 from seatrial.engines.argocd.tasks import RANKS
 from seatrial.generate.order.ordering import GAP, Mark, Ordering, after, annotation
-from seatrial.generate.order.requirements import Requirement, requirements, without_cycles
+from seatrial.generate.order.requirements import OrderRequirement, requirements, without_cycles
 from seatrial.graph.linking import Graph
 from seatrial.helm import argocd_hooks
 from seatrial.model.resource import Ref
@@ -25,7 +25,7 @@ Place = tuple[int, int]
 """Phase and wave."""
 
 
-def ordering(graph: Graph, fleet: Fleet | None = None) -> Ordering:
+def ordering(graph: Graph, fleet: Applications | None = None) -> Ordering:
     """Waves count within one Application; `fleet` says which object belongs to which."""
     everything, cycles = without_cycles(requirements(graph))
     home = _homes(fleet)
@@ -52,13 +52,13 @@ def ordering(graph: Graph, fleet: Fleet | None = None) -> Ordering:
     )
 
 
-def _homes(fleet: Fleet | None) -> dict[Ref, Ref]:
+def _homes(fleet: Applications | None) -> dict[Ref, Ref]:
     """The Application of each object."""
     apps = () if fleet is None else (*fleet.roots, *fleet.others.values())
     return {target.ref: app.ref for app in apps for target in app.targets}
 
 
-def _between_applications(across: list[Requirement], home: dict[Ref, Ref]) -> Iterator[str]:
+def _between_applications(across: list[OrderRequirement], home: dict[Ref, Ref]) -> Iterator[str]:
     health = "seatrial generate health Application.argoproj.io"
     for user, needed in sorted({(home[one.user], home[one.object]) for one in across if _known(one, home)}):
         example = next(
@@ -70,7 +70,7 @@ def _between_applications(across: list[Requirement], home: dict[Ref, Ref]) -> It
         )
 
 
-def _known(one: Requirement, home: dict[Ref, Ref]) -> bool:
+def _known(one: OrderRequirement, home: dict[Ref, Ref]) -> bool:
     return one.user in home and one.object in home
 
 
@@ -81,7 +81,9 @@ def _place(graph: Graph, ref: Ref) -> Place | None:
     return (min(known), argocd_hooks.wave_of(graph.resources[ref].body)) if known else None
 
 
-def _raised(before: dict[Ref, Place], needed: list[Requirement]) -> tuple[dict[Ref, Place], list[Requirement]]:
+def _raised(
+    before: dict[Ref, Place], needed: list[OrderRequirement]
+) -> tuple[dict[Ref, Place], list[OrderRequirement]]:
     """The places in which everything comes after what it needs, and what another phase makes impossible."""
     places, left = dict(before), []
     for one in needed:
@@ -99,21 +101,21 @@ def _raised(before: dict[Ref, Place], needed: list[Requirement]) -> tuple[dict[R
     return places, left
 
 
-def _is_met(one: Requirement, user: int, needed: int) -> bool:
+def _is_met(one: OrderRequirement, user: int, needed: int) -> bool:
     return user > needed or (user == needed and _same_wave_is_enough(one))
 
 
-def _least(one: Requirement, wave: int) -> int:
+def _least(one: OrderRequirement, wave: int) -> int:
     """The wave of the user, given that of the object."""
     return wave if _same_wave_is_enough(one) else wave + GAP
 
 
-def _same_wave_is_enough(one: Requirement) -> bool:
+def _same_wave_is_enough(one: OrderRequirement) -> bool:
     by_kind = RANKS.get(one.object.kind, len(RANKS)) < RANKS.get(one.user.kind, len(RANKS))
     return not one.hard or (by_kind and not one.ready)
 
 
-def _with_first_pod(places: dict[Ref, Place], found: list[Requirement]) -> None:
+def _with_first_pod(places: dict[Ref, Place], found: list[OrderRequirement]) -> None:
     """A PVC is in the wave of its first user: many are bound only when their first pod is scheduled."""
     for pvc in [ref for ref in places if ref.kind == "PersistentVolumeClaim"]:
         users = [places[one.user] for one in found if one.object == pvc and one.user in places]
@@ -121,7 +123,7 @@ def _with_first_pod(places: dict[Ref, Place], found: list[Requirement]) -> None:
             places[pvc] = min(users)
 
 
-def _marks(before: dict[Ref, Place], places: dict[Ref, Place], needed: list[Requirement]) -> Iterator[Mark]:
+def _marks(before: dict[Ref, Place], places: dict[Ref, Place], needed: list[OrderRequirement]) -> Iterator[Mark]:
     for ref, (_, wave) in sorted(places.items()):
         if wave == before[ref][1]:
             continue
@@ -131,14 +133,14 @@ def _marks(before: dict[Ref, Place], places: dict[Ref, Place], needed: list[Requ
         yield annotation(ref, argocd_hooks.WAVE, str(wave), reasons)
 
 
-def _given(found: list[Requirement]) -> Iterator[str]:
+def _given(found: list[OrderRequirement]) -> Iterator[str]:
     for kind in dict.fromkeys(one.object.kind for one in found):
         users = {one.user for one in found if one.object.kind == kind}
         words = f"{len(users)} objects" if len(users) > 1 else str(next(iter(users)))
         yield f"{words}: Argo CD applies a {kind} before the first object that needs it"
 
 
-def _impossible(one: Requirement) -> str:
+def _impossible(one: OrderRequirement) -> str:
     phase = "an earlier phase than"
     return (
         f"{one.user} runs in {phase} {one.object}, and {one.because}: make {one.object} a hook of the same phase in a "

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from seatrial.engines.flux.objects import Fleet, HelmRelease, Kustomization
+from seatrial.engines.flux.objects import FluxObjects, HelmRelease, Kustomization
 from seatrial.generate.order.ordering import Mark, Ordering, after
-from seatrial.generate.order.requirements import Requirement, requirements, without_cycles
+from seatrial.generate.order.requirements import OrderRequirement, requirements, without_cycles
 from seatrial.graph.linking import Graph
 from seatrial.model.resource import Ref
 
@@ -31,7 +31,7 @@ class Unit(Struct, frozen=True):
     objects: frozenset[Ref]
 
 
-def ordering(graph: Graph, fleet: Fleet) -> Ordering:
+def ordering(graph: Graph, fleet: FluxObjects) -> Ordering:
     found, cycles = without_cycles(requirements(graph))
     units = [*map(_unit, fleet.kustomizations.values()), *map(_unit, fleet.releases.values())]
     home = {ref: unit for unit in units for ref in unit.objects}
@@ -48,14 +48,14 @@ def _unit(one: Kustomization | HelmRelease) -> Unit:
     return Unit(one.ref, waits, frozenset(one.depends_on), frozenset(target.ref for target in targets))
 
 
-def _is_given(one: Requirement) -> bool:
+def _is_given(one: OrderRequirement) -> bool:
     return one.object.kind in BY_ITSELF or one.object.kind.endswith("Class")
 
 
-def _marks(across: list[Requirement], home: dict[Ref, Unit]) -> Iterator[Mark]:
+def _marks(across: list[OrderRequirement], home: dict[Ref, Unit]) -> Iterator[Mark]:
     """A `dependsOn` for each unit that lacks one, and `wait` where readiness counts."""
-    waiting: dict[Ref, list[Requirement]] = {}
-    depending: dict[Ref, dict[Ref, list[Requirement]]] = {}
+    waiting: dict[Ref, list[OrderRequirement]] = {}
+    depending: dict[Ref, dict[Ref, list[OrderRequirement]]] = {}
     for one in across:
         user, target = home[one.user], _of_kind(home[one.object], home[one.user].ref.kind, home)
         if target is None or target.ref == user.ref:
@@ -90,7 +90,7 @@ def _named(other: Ref, user: Ref) -> dict[str, str]:
     return {"name": other.name} | ({"namespace": other.namespace} if other.namespace != user.namespace else {})
 
 
-def _to_split(within: list[Requirement], home: dict[Ref, Unit]) -> Iterator[str]:
+def _to_split(within: list[OrderRequirement], home: dict[Ref, Unit]) -> Iterator[str]:
     for unit in sorted({home[one.user].ref for one in within}):
         mine = [one for one in within if home[one.user].ref == unit]
         users = sorted({str(one.user) for one in mine})

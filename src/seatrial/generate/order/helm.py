@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.generate.order.ordering import GAP, WORKLOADS, Mark, Ordering, after, annotation
-from seatrial.generate.order.requirements import Requirement, requirements, without_cycles
+from seatrial.generate.order.requirements import OrderRequirement, requirements, without_cycles
 from seatrial.graph.linking import Graph
 from seatrial.helm import hooks
 from seatrial.helm.kindorder import INSTALL_ORDER
@@ -33,7 +33,7 @@ class _Helm:
         self.graph, self.crds = graph, crds
         self.events = {ref: hooks.events_of(body) for ref, body in bodies.items()}
         self.weights = {ref: hooks.weight_of(body) for ref, body in bodies.items()}
-        self.reasons: dict[Ref, list[Requirement]] = {}
+        self.reasons: dict[Ref, list[OrderRequirement]] = {}
         self.new_hooks: dict[Ref, str] = {}
         self.given: dict[str, None] = {}
         self.left: dict[str, None] = {}
@@ -59,7 +59,7 @@ def ordering(graph: Graph, crds: frozenset[Ref]) -> Ordering:
     return Ordering(LABEL, len(graph.resources), tuple(_marks(helm)), tuple(helm.given), tuple(helm.left))
 
 
-def _place(one: Requirement, helm: _Helm, found: list[Requirement]) -> None:
+def _place(one: OrderRequirement, helm: _Helm, found: list[OrderRequirement]) -> None:
     """Decide for one requirement whether Helm gives it, a hook does, or nothing can."""
     user, needed = helm.phase(one.user), helm.phase(one.object)
     if 3 in (user, needed) or needed == -1:
@@ -72,7 +72,7 @@ def _place(one: Requirement, helm: _Helm, found: list[Requirement]) -> None:
         _behind_a_gate(one, helm, found)
 
 
-def _behind_a_gate(one: Requirement, helm: _Helm, found: list[Requirement]) -> None:
+def _behind_a_gate(one: OrderRequirement, helm: _Helm, found: list[OrderRequirement]) -> None:
     """A post-install hook runs when everything is created, not when it is ready."""
     if one.webhook and one.object.kind not in WORKLOADS:
         return
@@ -83,7 +83,7 @@ def _behind_a_gate(one: Requirement, helm: _Helm, found: list[Requirement]) -> N
     helm.left[f"{one.user}: Helm does not wait for {one.object} before post-install hooks run; {gate}"] = None
 
 
-def _between_regular_resources(one: Requirement, helm: _Helm) -> None:
+def _between_regular_resources(one: OrderRequirement, helm: _Helm) -> None:
     if one.object.kind == "CustomResourceDefinition":
         rule = "Helm looks up every kind before it creates the first object"
         helm.left[f"{one.object}: move it to crds/ or to a chart that is installed before; {rule}"] = None
@@ -102,7 +102,7 @@ def _between_regular_resources(one: Requirement, helm: _Helm) -> None:
     helm.reasons.setdefault(one.user, []).append(one)
 
 
-def _needed_by_a_pre_hook(one: Requirement, helm: _Helm, found: list[Requirement]) -> None:
+def _needed_by_a_pre_hook(one: OrderRequirement, helm: _Helm, found: list[OrderRequirement]) -> None:
     """An object that only hooks use becomes one of them. Any other keeps its place, because a hook is recreated."""
     events = ",".join(event for event in helm.events[one.user] if event in BEFORE)
     group = [one.object, *_rights_of(one.object, helm.graph)]
@@ -138,7 +138,7 @@ def _rights_of(account: Ref, graph: Graph) -> Iterator[Ref]:
             )
 
 
-def _weights(helm: _Helm, found: list[Requirement]) -> None:
+def _weights(helm: _Helm, found: list[OrderRequirement]) -> None:
     """Lower what hooks of the same event need, until the order of weights and names is right."""
     shared = [one for one in found if _phase_of(helm, one.user) == _phase_of(helm, one.object) in (0, 2)]
     for _ in range(ROUNDS_MAX):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from seatrial.generate.order.ordering import PROGRAM, Mark, Ordering, after, annotation
-from seatrial.generate.order.requirements import Requirement, requirements, without_cycles
+from seatrial.generate.order.requirements import OrderRequirement, requirements, without_cycles
 from seatrial.graph.linking import Graph
 from seatrial.model.program import KUBERNETES, Program, Registration, effective
 from seatrial.model.resource import Ref, name_of
@@ -85,12 +85,12 @@ def _outermost(program: Program, one: Registration) -> Registration:
     return one
 
 
-def _needed(graph: Graph) -> tuple[list[Requirement], list[tuple[Ref, ...]]]:
+def _needed(graph: Graph) -> tuple[list[OrderRequirement], list[tuple[Ref, ...]]]:
     found, cycles = without_cycles(requirements(graph))
     return [one for one in found if one.hard and one.object.kind not in BY_ITSELF], cycles
 
 
-def _by_user(found: list[Requirement]) -> Iterator[tuple[Ref, list[Requirement]]]:
+def _by_user(found: list[OrderRequirement]) -> Iterator[tuple[Ref, list[OrderRequirement]]]:
     for user, why in groupby(sorted(found), key=lambda one: one.user):
         yield user, list(why)
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from seatrial.generate.order.requirements import Requirement
+from seatrial.generate.order.requirements import OrderRequirement
 from seatrial.generate.yamltext import comment, document
 from seatrial.model.release import Resource
 from seatrial.model.resource import Ref
@@ -46,7 +46,7 @@ def annotation(ref: Ref, key: str, value: str, reasons: Iterable[str]) -> Mark:
     return Mark(ref, ("metadata", "annotations", key), value, tuple(reasons))
 
 
-def after(found: Iterable[Requirement]) -> tuple[str, ...]:
+def after(found: Iterable[OrderRequirement]) -> tuple[str, ...]:
     """The reasons of an object, one sentence for each cause."""
     ordered = sorted(found, key=lambda one: (one.because, one.object))
     sentences = []
@@ -59,7 +59,7 @@ def after(found: Iterable[Requirement]) -> tuple[str, ...]:
     return (*sentences[:REASONS_MAX], *((f"and {more} more reasons",) if more > 0 else ()))
 
 
-def _needed_last(found: list[Requirement]) -> list[Requirement]:
+def _needed_last(found: list[OrderRequirement]) -> list[OrderRequirement]:
     """Of the path of a webhook, the workloads: they are ready last."""
     last = [one for one in found if one.webhook and one.object.kind in WORKLOADS]
     return last or found

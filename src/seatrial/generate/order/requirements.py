@@ -16,7 +16,7 @@ RUNS_ONCE = ("Job", "Pod")
 """Kinds that do not try forever: what their program cannot reach makes them fail."""
 
 
-class Requirement(Struct, frozen=True, order=True):
+class OrderRequirement(Struct, frozen=True, order=True):
     """`user` must come after `object`."""
 
     user: Ref
@@ -30,10 +30,10 @@ class Requirement(Struct, frozen=True, order=True):
     """The configuration whose webhook is called for `user`."""
 
 
-def requirements(graph: Graph) -> list[Requirement]:
+def requirements(graph: Graph) -> list[OrderRequirement]:
     """What the objects of a release require of each other, without cycles."""
     makers = {link.user: link.object for link in graph.links if link.why == "made by"}
-    found = set[Requirement]()
+    found = set[OrderRequirement]()
     for link in graph.links:
         for one in _of_link(link, graph, makers):
             if one.user != one.object and {one.user, one.object} <= set(graph.resources):
@@ -41,7 +41,7 @@ def requirements(graph: Graph) -> list[Requirement]:
     return sorted(found)
 
 
-def without_cycles(found: Iterable[Requirement]) -> tuple[list[Requirement], list[tuple[Ref, ...]]]:
+def without_cycles(found: Iterable[OrderRequirement]) -> tuple[list[OrderRequirement], list[tuple[Ref, ...]]]:
     """The requirements that can be met together, and the cycles of hard ones that cannot."""
     kept, impossible = sorted(found), list[tuple[Ref, ...]]()
     for _ in range(CYCLES_MAX):
@@ -58,7 +58,7 @@ def without_cycles(found: Iterable[Requirement]) -> tuple[list[Requirement], lis
     return kept, impossible
 
 
-def _cycle(found: list[Requirement]) -> tuple[Ref, ...]:
+def _cycle(found: list[OrderRequirement]) -> tuple[Ref, ...]:
     sorter: TopologicalSorter[Ref] = TopologicalSorter()
     for one in found:
         sorter.add(one.user, one.object)
@@ -69,12 +69,12 @@ def _cycle(found: list[Requirement]) -> tuple[Ref, ...]:
     return ()
 
 
-def _of_link(link: Link, graph: Graph, makers: dict[Ref, Ref]) -> Iterator[Requirement]:
+def _of_link(link: Link, graph: Graph, makers: dict[Ref, Ref]) -> Iterator[OrderRequirement]:
     match link.why:
         case "namespace":
-            yield Requirement(link.user, link.object, f"it is in {link.object}")
+            yield OrderRequirement(link.user, link.object, f"it is in {link.object}")
         case "definition":
-            yield Requirement(link.user, link.object, f"{link.object} defines its kind", ready=True)
+            yield OrderRequirement(link.user, link.object, f"{link.object} defines its kind", ready=True)
         case "webhook":
             yield from _of_webhook(link, graph)
         case "field":
@@ -83,7 +83,7 @@ def _of_link(link: Link, graph: Graph, makers: dict[Ref, Ref]) -> Iterator[Requi
             return
 
 
-def _of_webhook(link: Link, graph: Graph) -> Iterator[Requirement]:
+def _of_webhook(link: Link, graph: Graph) -> Iterator[OrderRequirement]:
     """A webhook answers when its configuration, its Service and the pods behind it are there."""
     mutates = link.object.kind == "MutatingWebhookConfiguration"
     if link.optional and not mutates:
@@ -94,7 +94,7 @@ def _of_webhook(link: Link, graph: Graph) -> Iterator[Requirement]:
     if link.user in path:
         return  # The webhook is called for its own backend, which no order solves.
     for ref in path:
-        yield Requirement(link.user, ref, because, ready=True, webhook=link.object)
+        yield OrderRequirement(link.user, ref, because, ready=True, webhook=link.object)
 
 
 def _behind(ref: Ref, graph: Graph) -> Iterator[Ref]:
@@ -105,7 +105,7 @@ def _behind(ref: Ref, graph: Graph) -> Iterator[Ref]:
             yield from _behind(link.object, graph)
 
 
-def _of_field(link: Link, graph: Graph, makers: dict[Ref, Ref]) -> Iterator[Requirement]:
+def _of_field(link: Link, graph: Graph, makers: dict[Ref, Ref]) -> Iterator[OrderRequirement]:
     if link.optional:
         return
     if link.guess:
@@ -113,11 +113,11 @@ def _of_field(link: Link, graph: Graph, makers: dict[Ref, Ref]) -> Iterator[Requ
             because = f"it names {link.object} (a guess from its text)"
             behind = [other.object for other in graph.links if other.user == link.object and other.why == "backend"]
             for ref in behind or [link.object]:
-                yield Requirement(link.user, ref, because, ready=True)
+                yield OrderRequirement(link.user, ref, because, ready=True)
         return
     needed = makers.get(link.object) if link.object not in graph.resources else link.object
     if needed is None or link.stage not in BLOCKING:
         return
     made = f", which {needed} creates" if needed != link.object else ""
     because = f"it needs {link.object}{made}"
-    yield Requirement(link.user, needed, because, ready=bool(made), hard=link.at_apply and not made)
+    yield OrderRequirement(link.user, needed, because, ready=bool(made), hard=link.at_apply and not made)

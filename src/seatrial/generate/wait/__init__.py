@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from seatrial.generate.wait.conditions import Condition, Right, condition
+from seatrial.generate.wait.conditions import Right, WaitCondition, condition
 from seatrial.generate.yamltext import comment, document
 from seatrial.graph.linking import Graph
 from seatrial.helm import argocd_hooks, hooks
@@ -24,7 +24,7 @@ STANDS_FOR_IT = "seatrial-release-namespace"
 """The namespace with which a chart is rendered, where the text must say that of the release."""
 
 
-class Gate(Struct, frozen=True):
+class WaitJob(Struct, frozen=True):
     """What to write."""
 
     target: str
@@ -39,7 +39,7 @@ class Gate(Struct, frozen=True):
     deadline_seconds: int = 600
 
 
-def wait(targets: Sequence[str], gate: Gate, graph: Graph | None = None) -> str:
+def wait(targets: Sequence[str], gate: WaitJob, graph: Graph | None = None) -> str:
     """The manifests of one Job that waits for all of these, one after the other."""
     found = [condition(target, graph) for target in targets]
     name = gate.name or re.sub(r"[^-a-z0-9]", "-", f"wait-for-{found[0].name}")[:52].rstrip("-")
@@ -49,7 +49,7 @@ def wait(targets: Sequence[str], gate: Gate, graph: Graph | None = None) -> str:
     return _as_template(text) if gate.target == "helm" else text
 
 
-def _head(found: Sequence[Condition], gate: Gate) -> Iterator[str]:
+def _head(found: Sequence[WaitCondition], gate: WaitJob) -> Iterator[str]:
     yield f"Waits until {'; '.join(one.words for one in found)}."
     yield from (note for one in found for note in one.notes)
     match gate.target:
@@ -66,7 +66,7 @@ def _head(found: Sequence[Condition], gate: Gate) -> Iterator[str]:
             yield "Pulumi waits for the Job. What must wait names it under dependsOn."
 
 
-def _rights(name: str, gate: Gate, found: Sequence[Condition]) -> Iterator[dict[str, Any]]:
+def _rights(name: str, gate: WaitJob, found: Sequence[WaitCondition]) -> Iterator[dict[str, Any]]:
     rights = sorted({right for one in found for right in one.rights}, key=_sort)
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _meta(name, gate, gate.namespace, job=False)}
     if not rights:
@@ -96,17 +96,17 @@ def _rule(right: Right) -> dict[str, Any]:
     return {"apiGroups": [right.group], "resources": [right.resource], **named, "verbs": list(right.verbs)}
 
 
-def _own(gate: Gate) -> str:
+def _own(gate: WaitJob) -> str:
     return gate.namespace or rendered_with(gate.target)
 
 
-def _meta(name: str, gate: Gate, namespace: str, *, job: bool) -> dict[str, Any]:
+def _meta(name: str, gate: WaitJob, namespace: str, *, job: bool) -> dict[str, Any]:
     placed = {"namespace": namespace} if namespace else {}
     annotations = dict(_annotations(gate, job=job))
     return {"name": name, **placed, **({"annotations": annotations} if annotations else {})}
 
 
-def _annotations(gate: Gate, *, job: bool) -> Iterator[tuple[str, str]]:
+def _annotations(gate: WaitJob, *, job: bool) -> Iterator[tuple[str, str]]:
     """Where the engine places the Job, or its rights, which come before."""
     match gate.target:
         case "helm" if job or gate.phase == "pre":
@@ -128,7 +128,7 @@ def _annotations(gate: Gate, *, job: bool) -> Iterator[tuple[str, str]]:
             return
 
 
-def _job(name: str, gate: Gate, found: Sequence[Condition]) -> dict[str, Any]:
+def _job(name: str, gate: WaitJob, found: Sequence[WaitCondition]) -> dict[str, Any]:
     has_rights = any(one.rights for one in found)
     variables = [{"name": key, "value": value} for one in found for key, value in one.variables]
     container = {

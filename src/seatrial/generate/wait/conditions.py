@@ -50,7 +50,7 @@ class Right(Struct, frozen=True):
     names: tuple[str, ...] = ()
 
 
-class Condition(Struct, frozen=True):
+class WaitCondition(Struct, frozen=True):
     """One thing to wait for."""
 
     name: str
@@ -64,7 +64,7 @@ class Condition(Struct, frozen=True):
     """What the reader should know, each a sentence."""
 
 
-def condition(target: str, graph: Graph | None) -> Condition:
+def condition(target: str, graph: Graph | None) -> WaitCondition:
     """Read `crd/gates.canal.example`; `graph` contains the webhook configurations that may be named."""
     kind, _, about = target.partition("/")
     read = _READERS.get(kind)
@@ -73,14 +73,14 @@ def condition(target: str, graph: Graph | None) -> Condition:
     return read(about, target, graph)
 
 
-def _crd(about: str, target: str, graph: Graph | None) -> Condition:
+def _crd(about: str, target: str, graph: Graph | None) -> WaitCondition:
     plural, _, group = about.partition(".")
     if not group:
         raise CannotContinue(f"{target}: a CRD is named PLURAL.GROUP, as in crd/gates.canal.example")
     _checked(about, target)
     established = '{.status.conditions[?(@.type=="Established")].status}'
     asks = _get("customresourcedefinition", about, output=f"jsonpath={established}")
-    return Condition(
+    return WaitCondition(
         plural,
         f"CustomResourceDefinition/{about} is established and served",
         _loop(f"CustomResourceDefinition/{about} to be established", f'[ "$({asks})" = True ]')
@@ -92,7 +92,7 @@ def _crd(about: str, target: str, graph: Graph | None) -> Condition:
     )
 
 
-def _secret(about: str, target: str, graph: Graph | None) -> Condition:
+def _secret(about: str, target: str, graph: Graph | None) -> WaitCondition:
     namespace, _, rest = about.partition("/")
     name, _, key = rest.partition(":")
     if not name:
@@ -104,12 +104,12 @@ def _secret(about: str, target: str, graph: Graph | None) -> Condition:
     field = f"{{.data['{key}']}}" if "." in key else f"{{.data.{key}}}" if key else "{.data}"
     asks = _get("secret", name, namespace, f"jsonpath={field}")
     words = f"Secret/{namespace}/{name} has {f'the key {key}' if key else 'data'}"
-    return Condition(
+    return WaitCondition(
         name, words, _loop(words, f'[ -n "$({asks})" ]'), (Right(namespace, "", "secrets", ("get",), (name,)),)
     )
 
 
-def _stream_tag(about: str, target: str, graph: Graph | None) -> Condition:
+def _stream_tag(about: str, target: str, graph: Graph | None) -> WaitCondition:
     namespace, _, rest = about.partition("/")
     name, _, tag = rest.partition(":")
     if not tag:
@@ -118,10 +118,10 @@ def _stream_tag(about: str, target: str, graph: Graph | None) -> Condition:
     _checked(name, target)
     asks = _get("imagestreamtag.image.openshift.io", f"{name}:{tag}", namespace, "name")
     right = Right(namespace, "image.openshift.io", "imagestreamtags", ("get",), (f"{name}:{tag}",))
-    return Condition(name, f"the image {name}:{tag} is built", _loop(f"the image {name}:{tag}", asks), (right,))
+    return WaitCondition(name, f"the image {name}:{tag} is built", _loop(f"the image {name}:{tag}", asks), (right,))
 
 
-def _image(about: str, target: str, graph: Graph | None) -> Condition:
+def _image(about: str, target: str, graph: Graph | None) -> WaitCondition:
     found = _IMAGE.fullmatch(about)
     if found is None:
         raise CannotContinue(f"{target}: an image is named image/REGISTRY/NAME:TAG, with its registry and its tag")
@@ -130,27 +130,31 @@ def _image(about: str, target: str, graph: Graph | None) -> Condition:
     asks = f"curl --silent --fail --head --output /dev/null --header {accepts} {quote(url)}"
     note = "The registry must let strangers read; otherwise mount its pull secret and pass --header or --netrc to curl."
     name = found["name"].rpartition("/")[2]
-    return Condition(name, f"the image {about} is in its registry", _loop(f"the image {about}", asks), notes=(note,))
+    return WaitCondition(
+        name, f"the image {about} is in its registry", _loop(f"the image {about}", asks), notes=(note,)
+    )
 
 
-def _database(about: str, target: str, graph: Graph | None) -> Condition:
+def _database(about: str, target: str, graph: Graph | None) -> WaitCondition:
     found = _HOST_AND_PORT.fullmatch(about)
     if found is None or not 0 < int(found[3]) < 65536:
         raise CannotContinue(f"{target}: a database is named database/HOST:PORT")
     host, port = found[1], found[3]
-    return Condition(host.partition(".")[0], f"{about} accepts connections", _loop(about, f"nc -z -w 2 {host} {port}"))
+    return WaitCondition(
+        host.partition(".")[0], f"{about} accepts connections", _loop(about, f"nc -z -w 2 {host} {port}")
+    )
 
 
-def _bucket(about: str, target: str, graph: Graph | None) -> Condition:
+def _bucket(about: str, target: str, graph: Graph | None) -> WaitCondition:
     if not re.fullmatch(r"https?://[-a-zA-Z0-9.]+(:[0-9]+)?(/[-a-zA-Z0-9._~/]*)?", about):
         raise CannotContinue(f"{target}: a bucket is named by its URL, as in bucket/https://s3.example/backups")
     asks = f"curl --silent --head --max-time 10 --output /dev/null --write-out '%{{http_code}}' {quote(about)}"
     function = f'reached() {{\n  case "$({asks})" in\n    {REACHABLE}) return 0 ;;\n  esac\n  return 1\n}}\n'
     name = [part for part in re.split(r"[/.:]", about.split("//", 1)[1]) if part][-1].lower()
-    return Condition(name, f"{about} answers", function + _loop(about, "reached"))
+    return WaitCondition(name, f"{about} answers", function + _loop(about, "reached"))
 
 
-def _webhook(about: str, target: str, graph: Graph | None) -> Condition:
+def _webhook(about: str, target: str, graph: Graph | None) -> WaitCondition:
     name, _, service = about.partition("=")
     _checked(name, target)
     found = _configuration(name, graph)
@@ -171,11 +175,11 @@ def _webhook(about: str, target: str, graph: Graph | None) -> Condition:
     words, note = f"{kind}/{name} answers", "No object is at hand that the webhook is called for: it is not called."
     probe = _probe(found, graph)
     if probe is None:
-        return Condition(name, words, script, tuple(rights), notes=(note,))
+        return WaitCondition(name, words, script, tuple(rights), notes=(note,))
     group, resource = group_of(str(probe["apiVersion"])), plural_for(group_of(str(probe["apiVersion"])), probe["kind"])
     rights.append(Right(str(metadata(probe).get("namespace") or ""), group, resource, ("create",)))
     script += ANSWERS + _loop(f"an answer of {kind}/{name} to a dry run", "answers")
-    return Condition(name, words, script, tuple(rights), (("PROBE", json.dumps(probe, separators=(",", ":"))),))
+    return WaitCondition(name, words, script, tuple(rights), (("PROBE", json.dumps(probe, separators=(",", ":"))),))
 
 
 ANSWERS = """\
@@ -190,7 +194,7 @@ answers() {
 """
 """A webhook that denies an object has answered, and a name is looked up after the webhooks were called."""
 
-_READERS: dict[str, Callable[[str, str, Graph | None], Condition]] = {
+_READERS: dict[str, Callable[[str, str, Graph | None], WaitCondition]] = {
     "webhook": _webhook,
     "crd": _crd,
     "secret": _secret,

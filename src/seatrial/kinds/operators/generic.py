@@ -25,7 +25,7 @@ from seatrial.kinds.operators import (
 )
 from seatrial.kinds.operators.generated_crds import CRD_GROUP
 from seatrial.kinds.operators.manifests import crd_of
-from seatrial.kinds.operators.patterns import Named, matches, parse
+from seatrial.kinds.operators.patterns import MatchedObject, matches, parse
 from seatrial.kinds.operators.reconcile import apply, keep_finalizer, secret
 from seatrial.kinds.operators.table import (
     Number,
@@ -196,7 +196,7 @@ def _kind(behaviour: KindBehaviour) -> Kind:
     )
 
 
-def _ref(named: Named) -> Ref:
+def _ref(named: MatchedObject) -> Ref:
     namespace = "" if is_cluster_scoped(named.group, named.kind) else named.namespace
     return Ref(named.kind, namespace, named.name, named.group)
 

@@ -36,7 +36,7 @@ class Pattern(Struct, frozen=True):
     optional: bool = False
 
 
-class Named(Struct, frozen=True):
+class MatchedObject(Struct, frozen=True):
     """An object that a pattern matched. `field` is where it is named, or empty."""
 
     kind: str
@@ -71,7 +71,7 @@ def parse(text: str) -> Pattern:
     )
 
 
-def matches(pattern: Pattern, body: Body) -> Iterator[Named]:
+def matches(pattern: Pattern, body: Body) -> Iterator[MatchedObject]:
     """The objects that `body` names, each once. Without a namespace in the pattern, the body's own."""
     seen = set()
     for found in _matches(pattern, body):
@@ -80,7 +80,7 @@ def matches(pattern: Pattern, body: Body) -> Iterator[Named]:
             yield found
 
 
-def _matches(pattern: Pattern, body: Body) -> Iterator[Named]:
+def _matches(pattern: Pattern, body: Body) -> Iterator[MatchedObject]:
     if not metadata(body).get("name"):
         return
     if pattern.when and not _at(body, pattern.when):
@@ -93,7 +93,7 @@ def _matches(pattern: Pattern, body: Body) -> Iterator[Named]:
             namespace = _filled(pattern.namespace, body, element) if pattern.namespace else ""
             short, _, group = kind.partition(".")
             own = str(metadata(body).get("namespace") or "")
-            yield Named(short, group, namespace or own, name, _field(pattern.name, at))
+            yield MatchedObject(short, group, namespace or own, name, _field(pattern.name, at))
 
 
 def _elements(value: Any, path: list[str], at: Path = ()) -> Iterator[tuple[Path, Any]]:

@@ -40,7 +40,7 @@ class NotKnown(Exception):
     """A variable that only a run would tell, or text that is not read here."""
 
 
-class _Reader(Struct):
+class _ArithmeticReader(Struct):
     tokens: list[tuple[str, str]]
     get: Callable[[str], int]
     put: Callable[[str, int], None]
@@ -130,7 +130,7 @@ def evaluate(text: str, get: Callable[[str], int], put: Callable[[str, int], Non
         at = found.end()
     if not tokens:
         return 0
-    reader = _Reader(tokens, get, put)
+    reader = _ArithmeticReader(tokens, get, put)
     value = reader.value()
     if reader.place != len(tokens):
         raise NotKnown

@@ -50,7 +50,7 @@ def _none(name: str) -> Body | None:
     return None
 
 
-class Needed(Struct, frozen=True):
+class NeededRight(Struct, frozen=True):
     """One right that a container needs."""
 
     access: Access
@@ -65,7 +65,9 @@ class Needed(Struct, frozen=True):
     """The container, relative to the pod's spec."""
 
 
-def needed(spec: Body, namespace: str, crds: Iterable[Body] = (), config_maps: ConfigMaps = _none) -> Iterator[Needed]:
+def needed(
+    spec: Body, namespace: str, crds: Iterable[Body] = (), config_maps: ConfigMaps = _none
+) -> Iterator[NeededRight]:
     """The rights that the containers of a pod with this spec need; `crds` may define further kinds."""
     known = tuple(crds)
     for place, command in commands_run(spec, namespace, config_maps):
@@ -73,7 +75,7 @@ def needed(spec: Body, namespace: str, crds: Iterable[Body] = (), config_maps: C
             continue
         for request in requests_of(command.words, namespace, known, command.stdin, command.feeder):
             sure = command.certainty == "will" and request.certainty == "will"
-            yield Needed(
+            yield NeededRight(
                 request.access,
                 "will" if sure else "may",
                 sure and command.fatal and bool(request.says),
@@ -85,7 +87,7 @@ def needed(spec: Body, namespace: str, crds: Iterable[Body] = (), config_maps: C
 
 def needed_in_branches(
     spec: Body, namespace: str, crds: Iterable[Body] = (), config_maps: ConfigMaps = _none
-) -> Iterator[Needed]:
+) -> Iterator[NeededRight]:
     """The rights of commands that only some runs reach: in a branch, a loop, or after `||`."""
     known = tuple(crds)
     for place, command in commands_run(spec, namespace, config_maps):
@@ -94,7 +96,7 @@ def needed_in_branches(
         words = " ".join(command.words).replace("\x00", "…")
         for request in requests_of(command.words, namespace, known, command.stdin, command.feeder):
             if request.certainty == "will" and request.says:
-                yield Needed(request.access, "may", False, request.says, words, place)
+                yield NeededRight(request.access, "may", False, request.says, words, place)
 
 
 def commands_run(spec: Body, namespace: str, config_maps: ConfigMaps = _none) -> Iterator[tuple[Path, ShellCommand]]:
@@ -118,7 +120,7 @@ def program_of(
     return (script, exits) if script is not None else (tuple(words), False)
 
 
-class Printed(Struct, frozen=True):
+class RefusedOutput(Struct, frozen=True):
     """The output of a refused command."""
 
     words: str
@@ -130,7 +132,7 @@ def refusal(pod: Body, world: World) -> str:
     return next((printed.words for printed in refusals(pod, world).values()), "")
 
 
-def refusals(pod: Body, world: World) -> dict[Path, Printed]:
+def refusals(pod: Body, world: World) -> dict[Path, RefusedOutput]:
     """The containers that certainly fail because their ServiceAccount lacks a right, and their output."""
     spec, namespace = pod.get("spec") or {}, namespace_of(pod)
     account = str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")
@@ -142,7 +144,7 @@ def refusals(pod: Body, world: World) -> dict[Path, Printed]:
     def config_map(name: str) -> Body | None:
         return world.get(Ref("ConfigMap", namespace, name))
 
-    user, found = service_account(namespace, account), dict[Path, Printed]()
+    user, found = service_account(namespace, account), dict[Path, RefusedOutput]()
     crds = world.all("CustomResourceDefinition", group="apiextensions.k8s.io")
     for need in needed(spec, namespace, crds, config_map):
         decision = decide(user, need.access, world) if need.fatal and need.field not in found else None
@@ -151,12 +153,12 @@ def refusals(pod: Body, world: World) -> dict[Path, Printed]:
     return found
 
 
-def printed(user: User, access: Access, reason: str, says: str) -> Printed:
-    """The output of a command whose user may not do this; `says` as in `Needed`."""
+def printed(user: User, access: Access, reason: str, says: str) -> RefusedOutput:
+    """The output of a command whose user may not do this; `says` as in `NeededRight`."""
     words, denial = forbidden_message(user, access, reason), denied(user, access)
     if access.verb in WAITING and "{}" not in says:  # `kubectl wait` needs both.
         denial = replace(denial, verbs=WAITING)
-    return Printed(says.replace("{}", words), Refusal(403, "Forbidden", words, denied=denial))
+    return RefusedOutput(says.replace("{}", words), Refusal(403, "Forbidden", words, denied=denial))
 
 
 def may_have_rights(account: Body | None, world: World) -> bool:

@@ -29,8 +29,8 @@ from seatrial.kinds.scripts.kubectl_gates import seen
 from seatrial.kinds.scripts.kubectl_run import kubectl
 from seatrial.kinds.scripts.probes import called_service, probe
 from seatrial.kinds.scripts.process import Done, Journal, Run, Sending
-from seatrial.kinds.scripts.program import Program, actor_of, target_of
-from seatrial.kinds.scripts.run_state import Ask, Asked, Course, Reply, RunState
+from seatrial.kinds.scripts.program import ContainerProgram, actor_of, target_of
+from seatrial.kinds.scripts.run_state import Ask, CommandReply, Course, OuterCommand, RunState
 from seatrial.kinds.scripts.running import course
 from seatrial.kinds.workloads.pod_template import Path, containers_of
 from seatrial.model.refusal import Refusal
@@ -180,32 +180,32 @@ def _imagined(container: Body, spec: Body, namespace: str, there: There, *, foun
     """How a script goes in a cluster that has and allows just this; `found` is what queries of fields print."""
     env = environment(container, namespace)
 
-    def ask(asked: Asked, state: RunState) -> Reply:
+    def ask(asked: OuterCommand, state: RunState) -> CommandReply:
         if asked.words[0].rpartition("/")[2] in CALLERS and OTHER_CLUSTER not in env:
             return _imagined_call(asked, namespace, there, found)
         called = called_service(asked.words, namespace)
         if called is None:
-            return Reply(None)
+            return CommandReply(None)
         service, code, says = called
-        return Reply(0) if there(service) else Reply(code, says, service, out="")
+        return CommandReply(0) if there(service) else CommandReply(code, says, service, out="")
 
     return _course(container, spec, namespace, ask, Run(Journal(0.0), 0.0, is_free=True), lambda _: None)
 
 
-def _imagined_call(asked: Asked, namespace: str, there: There, found: str) -> Reply:
+def _imagined_call(asked: OuterCommand, namespace: str, there: There, found: str) -> CommandReply:
     asks = list(requests_of(asked.words, namespace, (), asked.stdin, asked.feeder))
     if not asks:
-        return Reply(None)
+        return CommandReply(None)
     call = parse_call(asked.words[1:], namespace, asked.stdin, (), asked.feeder)
     if call.verb not in LOOKING or "--ignore-not-found" in call.flags or call.flags.get("--for", "") in _ABSENT:
-        return Reply(0)
+        return CommandReply(0)
     for one in targets_of(call):
         target = target_of(one, call, ()) if one.name else None
         if target is not None and not there(target.ref):
             words = f'Error from server (NotFound): {target.resource} "{target.ref.name}" not found'
-            return Reply(1, words, target.ref, out="")
+            return CommandReply(1, words, target.ref, out="")
     asks_field = call.verb == "get" and call.flags.get("-o", "").startswith("jsonpath=")
-    return Reply(0, out=found) if asks_field else Reply(0)
+    return CommandReply(0, out=found) if asks_field else CommandReply(0)
 
 
 _ABSENT = frozenset(("delete", "create"))
@@ -218,15 +218,15 @@ def _gone(pod: Body, place: Path, world: World, run: Run) -> Gone | None:
     hidden: list[str] = []
     program = _program(pod, world)
 
-    def ask(asked: Asked, state: RunState) -> Reply:
+    def ask(asked: OuterCommand, state: RunState) -> CommandReply:
         if asked.words[0].rpartition("/")[2] in CALLERS:
             if OTHER_CLUSTER in env:
-                return Reply(None)
+                return CommandReply(None)
             reply = kubectl(asked, program, state)
             if reply.code and not reply.missing and not _only_looks(asked, program):
                 hidden.append(reply.says)
             return reply
-        return probe(asked.words, program, state) or Reply(None)
+        return probe(asked.words, program, state) or CommandReply(None)
 
     found = _course(container, spec, namespace, ask, run, lambda name: world.get(Ref("ConfigMap", namespace, name)))
     if found is None:
@@ -238,12 +238,12 @@ def _gone(pod: Body, place: Path, world: World, run: Run) -> Gone | None:
     return Gone(found, kept, program.refused)
 
 
-def _only_looks(asked: Asked, program: Program) -> bool:
+def _only_looks(asked: OuterCommand, program: ContainerProgram) -> bool:
     asks = requests_of(asked.words, program.namespace, program.definitions, asked.stdin, asked.feeder)
     return {one.access.verb for one in asks if one.certainty == "will"} <= LOOKS
 
 
-def _program(pod: Body, world: World) -> Program:
+def _program(pod: Body, world: World) -> ContainerProgram:
     spec, namespace = pod.get("spec") or {}, namespace_of(pod)
     account = str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")
     user = service_account(namespace, account)
@@ -259,7 +259,7 @@ def _program(pod: Body, world: World) -> Program:
         return said.words
 
     definitions = tuple(world.all("CustomResourceDefinition", group="apiextensions.k8s.io"))
-    return Program(world, namespace, actor_of(pod), definitions, refuses, refused, [])
+    return ContainerProgram(world, namespace, actor_of(pod), definitions, refuses, refused, [])
 
 
 def _course(container: Body, spec: Body, namespace: str, ask: Ask, run: Run, config_maps: ConfigMaps) -> Course | None:

@@ -12,7 +12,7 @@ from seatrial.kinds.scripts.conditions import INTEGER
 from seatrial.kinds.scripts.expansion import UNKNOWN
 from seatrial.kinds.scripts.parser import parse
 from seatrial.kinds.scripts.process import TimedOut, Undecided
-from seatrial.kinds.scripts.run_state import Asked, Exited, LoopLeft, Reply, Returned, RunState
+from seatrial.kinds.scripts.run_state import CommandReply, Exited, LoopLeft, OuterCommand, Returned, RunState
 from seatrial.kinds.scripts.shell import PREFIXES, SHELLS, script_of
 from seatrial.kinds.scripts.syntax import Block
 
@@ -77,7 +77,7 @@ def _program(words: tuple[str, ...], stdin: str, feeder: tuple[str, ...], state:
         return _script(words, state)
     if printer := printed_by(name):
         return _printed(printer, words, stdin, state)
-    return _asked(Asked(words, stdin if stdin != UNKNOWN else "", feeder), state)
+    return _asked(OuterCommand(words, stdin if stdin != UNKNOWN else "", feeder), state)
 
 
 def _printed(printer: Printer, words: tuple[str, ...], stdin: str, state: RunState) -> int | None:
@@ -140,8 +140,8 @@ def _call(words: tuple[str, ...], state: RunState) -> int | None:
         state.scope, state.hidden, state.depth = scope, hidden, depth
 
 
-def _asked(asked: Asked, state: RunState) -> int | None:
-    reply: Reply = state.ask(asked, state)
+def _asked(asked: OuterCommand, state: RunState) -> int | None:
+    reply: CommandReply = state.ask(asked, state)
     if not state.run.is_ahead:  # What lies ahead is not said yet.
         state.says = reply.says or state.says
     state.missing.extend([reply.missing] if reply.missing else [])

@@ -17,9 +17,9 @@ from seatrial.kinds.scripts.kubectl_calls import (
     targets_of,
 )
 from seatrial.kinds.scripts.kubectl_objects import objects_in
-from seatrial.kinds.scripts.program import Program, Target, listed_objects, refs_of, target_of
+from seatrial.kinds.scripts.program import ContainerProgram, NamedTarget, listed_objects, refs_of, target_of
 from seatrial.kinds.scripts.resource_names import of_kind
-from seatrial.kinds.scripts.run_state import Reply, RunState
+from seatrial.kinds.scripts.run_state import CommandReply, RunState
 from seatrial.model.refusal import Refusal
 from seatrial.model.resource import (
     Body,
@@ -33,14 +33,14 @@ from seatrial.model.resource import (
 INVALID = re.compile(r'^(?P<kind>\w+)[\w.-]* "(?P<name>[^"]*)" is invalid: ')
 
 
-NOT_KNOWN = Reply(None)
+NOT_KNOWN = CommandReply(None)
 
 
-class Context(msgspec.Struct, frozen=True):
+class KubectlContext(msgspec.Struct, frozen=True):
     """One call."""
 
     call: KubectlCall
-    program: Program
+    program: ContainerProgram
     state: RunState
     asks: tuple[ApiRequest, ...]
     refusals: list[Refusal]
@@ -53,7 +53,7 @@ class Context(msgspec.Struct, frozen=True):
     def is_dry(self) -> bool:
         return self.flags.get("--dry-run", "none") == "server"
 
-    def targets(self) -> list[Target] | None:
+    def targets(self) -> list[NamedTarget] | None:
         """What the call names; None where that is not known."""
         found = [target_of(one, self.call, self.program.definitions) for one in targets_of(self.call)]
         known = [one for one in found if one is not None and UNKNOWN not in one.ref.name]
@@ -62,7 +62,9 @@ class Context(msgspec.Struct, frozen=True):
     def get(self, ref: Ref) -> Body | None:
         return self.state.run.look(lambda: self.program.peek(ref))
 
-    def send(self, verb: Literal["create", "update", "patch", "delete"], target: Target, **more: Any) -> Refusal | None:
+    def send(
+        self, verb: Literal["create", "update", "patch", "delete"], target: NamedTarget, **more: Any
+    ) -> Refusal | None:
         """Send a request; the right to it has been checked."""
         ref, api_version = target.ref, more.pop("api_version", f"{target.ref.group}/")
         self.state.sends += 1
@@ -97,11 +99,11 @@ def complaint(refusal: Refusal, doing: str = "") -> str:
     return f"Error from server ({refusal.reason or 'InternalError'}): {doing}{refusal.message}"
 
 
-def not_found(target: Target) -> str:
+def not_found(target: NamedTarget) -> str:
     return f'Error from server (NotFound): {target.resource} "{target.ref.name}" not found'
 
 
-def existing(at: Context) -> Iterator[tuple[Target, Body | None]]:
+def existing(at: KubectlContext) -> Iterator[tuple[NamedTarget, Body | None]]:
     """The objects that a call is about, each as it is; None for a missing one."""
     for target in at.targets() or ():
         if target.ref.name:
@@ -110,10 +112,10 @@ def existing(at: Context) -> Iterator[tuple[Target, Body | None]]:
         selector = at.flags.get("-l", "")
         bodies = at.state.run.look(partial(listed_objects, target, selector, at.program.world)) or []
         for ref, body in zip(refs_of(target, bodies), bodies, strict=True):
-            yield Target(ref, target.plural), body
+            yield NamedTarget(ref, target.plural), body
 
 
-def with_objects(at: Context, act: Callable[[Context, Body, Target], Reply]) -> Reply:
+def with_objects(at: KubectlContext, act: Callable[[KubectlContext, Body, NamedTarget], CommandReply]) -> CommandReply:
     """Do something with each object of the input; what fails does not stop the rest."""
     bodies = objects_in(at.call.stdin) if at.flags.get("-f") == "-" and at.call.stdin else None
     if not bodies or any(UNKNOWN in name_of(body) for body in bodies):
@@ -132,15 +134,15 @@ def with_objects(at: Context, act: Callable[[Context, Body, Target], Reply]) -> 
         printed += reply.out
         if reply.code:
             wrong.append(reply.says)
-    return Reply(1 if wrong else 0, "\n".join(wrong), out=printed)
+    return CommandReply(1 if wrong else 0, "\n".join(wrong), out=printed)
 
 
-def target_in(at: Context, body: Body) -> Target:
+def target_in(at: KubectlContext, body: Body) -> NamedTarget:
     resource = of_kind(body["apiVersion"], body["kind"], at.program.definitions)
     namespace = str(metadata(body).get("namespace") or at.call.namespace) if resource.namespaced else ""
     ref = Ref(body["kind"], namespace, name_of(body), group_of(body["apiVersion"]))
-    return Target(ref, resource.plural)
+    return NamedTarget(ref, resource.plural)
 
 
-def placed(body: Body, target: Target) -> Body:
+def placed(body: Body, target: NamedTarget) -> Body:
     return with_metadata(body, namespace=target.ref.namespace) if target.ref.namespace else body

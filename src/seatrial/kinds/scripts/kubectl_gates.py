@@ -15,8 +15,8 @@ from seatrial.kinds.core import jsonpath
 from seatrial.kinds.core.objectmeta import generation_of, namespace_of
 from seatrial.kinds.network.reach import services_of, workloads_behind
 from seatrial.kinds.scripts.kubectl_args import KubectlCall
-from seatrial.kinds.scripts.program import Program, Target, is_known_absent, listed_objects, refs_of
-from seatrial.kinds.scripts.run_state import Reply, RunState
+from seatrial.kinds.scripts.program import ContainerProgram, NamedTarget, is_known_absent, listed_objects, refs_of
+from seatrial.kinds.scripts.run_state import CommandReply, RunState
 from seatrial.model.resource import Body, Ref, dig, listed, name_of
 from seatrial.text import durations
 
@@ -38,38 +38,44 @@ def seconds_in(written: str) -> float:
     return durations.seconds_in(written) or 0.0
 
 
-def wait(call: KubectlCall, targets: list[Target] | None, program: Program, state: RunState) -> Reply:
+def wait(
+    call: KubectlCall, targets: list[NamedTarget] | None, program: ContainerProgram, state: RunState
+) -> CommandReply:
     """`kubectl wait --for=...`"""
     test = _test_of(call)
     if targets is None or test is None:
-        return Reply(None)
+        return CommandReply(None)
     world, run = program.world, state.run
     asked = call.flags.get("--for", "").lower()
-    awaited: list[Target] = []
+    awaited: list[NamedTarget] = []
     for target in targets:
         if target.ref.name:
             awaited.append(target)
             continue
         bodies = run.look(partial(listed_objects, target, call.flags.get("-l", ""), world))
         if bodies is None:
-            return Reply(None)
-        awaited += [Target(ref, target.plural) for ref in refs_of(target, bodies)]
+            return CommandReply(None)
+        awaited += [NamedTarget(ref, target.plural) for ref in refs_of(target, bodies)]
     if not awaited:
-        return Reply(0) if asked == "delete" else Reply(1, "error: no matching resources found", out="", in_time=True)
+        return (
+            CommandReply(0)
+            if asked == "delete"
+            else CommandReply(1, "error: no matching resources found", out="", in_time=True)
+        )
     timeout = seconds_in(call.flags.get("--timeout", "")) if "--timeout" in call.flags else DEFAULT_SECONDS
     limit = WEEK_SECONDS if timeout < 0 else timeout
     for target in awaited:
         if asked not in ("delete", "create"):
             missing = run.look(partial(program.peek, target.ref)) is None
             if missing and not is_known_absent(target.ref, world):
-                return Reply(None)
+                return CommandReply(None)
             if missing:
                 words = f'Error from server (NotFound): {target.resource} "{target.ref.name}" not found'
-                return Reply(1, words, target.ref, out="")
+                return CommandReply(1, words, target.ref, out="")
         if not run.until(partial(_holds, test, target.ref, world), limit):
             words = f"error: timed out waiting for the condition on {target.plural}/{target.ref.name}"
-            return Reply(1, words, target.ref, out="")
-    return Reply(0)
+            return CommandReply(1, words, target.ref, out="")
+    return CommandReply(0)
 
 
 def _holds(test: Test, ref: Ref, world: World) -> bool:
@@ -130,17 +136,19 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def rollout_status(call: KubectlCall, targets: list[Target] | None, program: Program, state: RunState) -> Reply:
+def rollout_status(
+    call: KubectlCall, targets: list[NamedTarget] | None, program: ContainerProgram, state: RunState
+) -> CommandReply:
     """`kubectl rollout status`: until the workload has rolled out, or its progress deadline passes."""
     if targets is None or len(targets) != 1 or targets[0].ref.kind not in ROLLED_OUT:
-        return Reply(None)
+        return CommandReply(None)
     target, world = targets[0], program.world
     missing = state.run.look(lambda: program.peek(target.ref) is None)
     if missing:
         if not is_known_absent(target.ref, world):
-            return Reply(None)
+            return CommandReply(None)
         words = f'Error from server (NotFound): {target.resource} "{target.ref.name}" not found'
-        return Reply(1, words, target.ref, out="")
+        return CommandReply(1, words, target.ref, out="")
     rolled_out = ROLLED_OUT[target.ref.kind]
 
     def ended() -> bool:
@@ -149,10 +157,12 @@ def rollout_status(call: KubectlCall, targets: list[Target] | None, program: Pro
 
     limit = seconds_in(call.flags.get("--timeout", "")) or None
     if not state.run.until(ended, limit):
-        return Reply(1, "error: timed out waiting for the condition", target.ref, out="")
+        return CommandReply(1, "error: timed out waiting for the condition", target.ref, out="")
     if state.run.look(lambda: is_late(world.get(target.ref) or {})):
-        return Reply(1, f'error: deployment "{target.ref.name}" exceeded its progress deadline', target.ref, out="")
-    return Reply(0)
+        return CommandReply(
+            1, f'error: deployment "{target.ref.name}" exceeded its progress deadline', target.ref, out=""
+        )
+    return CommandReply(0)
 
 
 def is_rolled_out(body: Body) -> bool | None:

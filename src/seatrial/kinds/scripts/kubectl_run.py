@@ -20,7 +20,7 @@ from seatrial.kinds.scripts.kubectl_calls import (
     OTHER_CLUSTER_FLAGS,
     requests_of,
 )
-from seatrial.kinds.scripts.kubectl_context import NOT_KNOWN, Context, not_found
+from seatrial.kinds.scripts.kubectl_context import NOT_KNOWN, KubectlContext, not_found
 from seatrial.kinds.scripts.kubectl_objects import as_text
 from seatrial.kinds.scripts.kubectl_writes import (
     apply,
@@ -34,16 +34,16 @@ from seatrial.kinds.scripts.kubectl_writes import (
     scale,
     set_fields,
 )
-from seatrial.kinds.scripts.program import Program, Target, is_known_absent, listed_objects, refs_of
-from seatrial.kinds.scripts.run_state import Asked, Reply, RunState
+from seatrial.kinds.scripts.program import ContainerProgram, NamedTarget, is_known_absent, listed_objects, refs_of
+from seatrial.kinds.scripts.run_state import CommandReply, OuterCommand, RunState
 from seatrial.model.resource import (
     Body,
 )
 
-Handler = Callable[["Context"], Reply]
+Handler = Callable[["KubectlContext"], CommandReply]
 
 
-def kubectl(asked: Asked, program: Program, state: RunState) -> Reply:
+def kubectl(asked: OuterCommand, program: ContainerProgram, state: RunState) -> CommandReply:
     """What comes of a call."""
     words, stdin = _with_files(asked, state)
     call = parse_call(words[1:], program.namespace, stdin, program.definitions, asked.feeder)
@@ -59,18 +59,18 @@ def kubectl(asked: Asked, program: Program, state: RunState) -> Reply:
     if says == "":
         state.run.block()
     if says is not None:
-        return Reply(1, says, out="")
+        return CommandReply(1, says, out="")
     handler = HANDLERS.get(call.verb)
     if handler is None:
-        return Reply(0) if sure else NOT_KNOWN
-    at = Context(call, program, state, asks, [])
+        return CommandReply(0) if sure else NOT_KNOWN
+    at = KubectlContext(call, program, state, asks, [])
     reply = handler(at)
     if at.refusals and reply.says:
         program.refused[reply.says] = at.refusals[-1]
     return reply
 
 
-def _with_files(asked: Asked, state: RunState) -> tuple[tuple[str, ...], str]:
+def _with_files(asked: OuterCommand, state: RunState) -> tuple[tuple[str, ...], str]:
     """The call as if a file whose text is known came from its input."""
     words = list(asked.words)
     for index, word in enumerate(words[:-1]):
@@ -84,18 +84,18 @@ def _with_files(asked: Asked, state: RunState) -> tuple[tuple[str, ...], str]:
     return tuple(words), asked.stdin
 
 
-def _get(at: Context) -> Reply:
+def _get(at: KubectlContext) -> CommandReply:
     targets = at.targets()
     if targets is None or {"-f", "-w", "--field-selector"} & at.flags.keys():
         return NOT_KNOWN
-    found: list[tuple[Target, Body]] = []
+    found: list[tuple[NamedTarget, Body]] = []
     for target in targets:
         if not target.ref.name:
             bodies = at.state.run.look(partial(listed_objects, target, at.flags.get("-l", ""), at.program.world))
             if bodies is None:
                 return NOT_KNOWN
             named = zip(refs_of(target, bodies), bodies, strict=True)
-            found += [(Target(ref, target.plural), body) for ref, body in named]
+            found += [(NamedTarget(ref, target.plural), body) for ref, body in named]
             continue
         live = at.get(target.ref)
         if live is not None:
@@ -103,14 +103,14 @@ def _get(at: Context) -> Reply:
         elif not is_known_absent(target.ref, at.program.world):
             return NOT_KNOWN
         elif "--ignore-not-found" not in at.flags or at.flags["--ignore-not-found"] == "false":
-            return Reply(1, not_found(target), target.ref, out="")
+            return CommandReply(1, not_found(target), target.ref, out="")
     if not found:
-        return Reply(0, out="")
+        return CommandReply(0, out="")
     single = len(targets) == 1 and bool(targets[0].ref.name)
-    return Reply(0, out=_shown(found, at.flags.get("-o", ""), single=single))
+    return CommandReply(0, out=_shown(found, at.flags.get("-o", ""), single=single))
 
 
-def _shown(found: list[tuple[Target, Body]], output: str, *, single: bool) -> str:
+def _shown(found: list[tuple[NamedTarget, Body]], output: str, *, single: bool) -> str:
     """What `kubectl get` prints; tables are not known here."""
     if output == "name":
         return "".join(f"{target.printed}\n" for target, _ in found)

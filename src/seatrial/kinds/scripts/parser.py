@@ -16,18 +16,18 @@ from seatrial.kinds.scripts.syntax import (
     Arithmetic,
     Assignment,
     Block,
-    Case,
+    CaseClause,
     Choice,
     Counted,
-    Document,
     For,
     Function,
     Group,
+    HereDocument,
     If,
     Literal,
     Loop,
     Node,
-    Other,
+    OtherExpansion,
     Pipeline,
     Redirected,
     Redirection,
@@ -37,7 +37,7 @@ from seatrial.kinds.scripts.syntax import (
 )
 from seatrial.kinds.scripts.word_parser import (
     Cursor,
-    Unreadable,
+    UnreadableScript,
     quote_removed,
     read_array,
     read_document,
@@ -69,7 +69,7 @@ def parse(text: str) -> Script:
     try:
         while reader.skip_separators():
             found.append(reader.statement())
-    except Unreadable:
+    except UnreadableScript:
         return Script(tuple(found), is_whole=False)
     return Script(tuple(found))
 
@@ -93,7 +93,7 @@ class _Reader(Struct):
         cursor.skip_blanks()
         background = cursor.at("&")
         if not background and not cursor.at_end() and not cursor.at("\n", ";", ")") and not self.keyword():
-            raise Unreadable
+            raise UnreadableScript
         return AndOr(tuple(parts), background)
 
     def block(self, *ends: str) -> Block:
@@ -162,7 +162,7 @@ class _Reader(Struct):
             return Group(self.parenthesized(), subshell=True)
         if word in ("[[", ""):
             return None
-        raise Unreadable
+        raise UnreadableScript
 
     def if_(self) -> If:
         branches: list[tuple[Block, Block]] = []
@@ -197,13 +197,13 @@ class _Reader(Struct):
         self.skip_separators("do", "{")
         return For(name, None if words is None else tuple(words), self.body(), selects=word == "select")
 
-    def case(self) -> Case:
+    def case(self) -> CaseClause:
         cursor = self.cursor
         self.take("case")
         subject = self.word()
         self.skip_newlines()
         if not cursor.keyword("in"):
-            raise Unreadable
+            raise UnreadableScript
         choices: list[Choice] = []
         while self.skip_separators() and self.keyword() != "esac":
             cursor.skip("(")
@@ -215,14 +215,14 @@ class _Reader(Struct):
             end = cursor.operator(";;&", ";;", ";&")
             choices.append(Choice(tuple(patterns), body, end or ";;"))
         self.take("esac")
-        return Case(subject, tuple(choices))
+        return CaseClause(subject, tuple(choices))
 
     def body(self) -> Block:
         """`do ... done`; bash also allows braces after `for`."""
         self.skip_separators("do", "{")
         word = self.keyword()
         if word not in _DO:
-            raise Unreadable
+            raise UnreadableScript
         self.take(word)
         end = "done" if word == "do" else "}"
         body = self.block(end)
@@ -233,7 +233,7 @@ class _Reader(Struct):
         self.skip_newlines()
         node = self.compound()
         if node is None or not name:
-            raise Unreadable
+            raise UnreadableScript
         redirections = self.redirections()
         return Function(name, Redirected(node, redirections) if redirections else node)
 
@@ -258,7 +258,7 @@ class _Reader(Struct):
             else:
                 break
         if not (words or assignments or redirections):
-            raise Unreadable
+            raise UnreadableScript
         return Simple(tuple(words), tuple(assignments), tuple(redirections))
 
     def assignment(self, found: re.Match[str]) -> Assignment:
@@ -266,7 +266,7 @@ class _Reader(Struct):
         cursor.move(found.end())
         value = read_array(cursor, _commands) if cursor.at("(") else (read_word(cursor, _commands) or Word(()))
         if found[2]:  # An element of an array.
-            value = Word((Other((value,)),), value.raw)
+            value = Word((OtherExpansion((value,)),), value.raw)
         return Assignment(found[1], value, bool(found[3]))
 
     def conditional(self) -> list[Word]:
@@ -282,7 +282,7 @@ class _Reader(Struct):
             elif (word := read_word(cursor, _commands, pattern=True)) is not None:
                 words.append(word)
             else:
-                raise Unreadable
+                raise UnreadableScript
         return words
 
     def redirections(self) -> tuple[Redirection, ...]:
@@ -302,7 +302,7 @@ class _Reader(Struct):
         operator, target = found[2] or found[3], self.word()
         if operator not in ("<<", "<<-"):
             return Redirection(operator, target, descriptor=found[1] or "")
-        document, end = Document(), quote_removed(target.raw)
+        document, end = HereDocument(), quote_removed(target.raw)
 
         def then(text: str) -> None:
             document.word = read_document(text, _commands, quoted=end != target.raw, depth=cursor.depth)
@@ -314,7 +314,7 @@ class _Reader(Struct):
         self.cursor.skip_blanks()
         word = read_word(self.cursor, _commands, pattern=pattern)
         if word is None:
-            raise Unreadable
+            raise UnreadableScript
         return word
 
     def next_word(self) -> Word | None:
@@ -329,12 +329,12 @@ class _Reader(Struct):
 
     def take(self, keyword: str) -> None:
         if self.keyword() != keyword:
-            raise Unreadable
+            raise UnreadableScript
         self.cursor.skip(keyword)
 
     def expect(self, operator: str) -> None:
         if not self.cursor.operator(operator):
-            raise Unreadable
+            raise UnreadableScript
 
     def skip_newlines(self) -> None:
         while self.cursor.operator("\n"):

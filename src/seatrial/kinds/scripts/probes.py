@@ -17,8 +17,8 @@ from seatrial.kinds.network.reach import ready_endpoints, workloads_behind
 from seatrial.kinds.scripts.expansion import UNKNOWN
 from seatrial.kinds.scripts.known_images import caller, flag_value
 from seatrial.kinds.scripts.kubectl_gates import seconds_in
-from seatrial.kinds.scripts.program import ANSWERS, Program
-from seatrial.kinds.scripts.run_state import Reply, RunState
+from seatrial.kinds.scripts.program import ANSWERS, ContainerProgram
+from seatrial.kinds.scripts.run_state import CommandReply, RunState
 from seatrial.model.resource import Ref, annotations_of, dig, listed
 
 _URL = re.compile(r"(?P<scheme>[a-z][-+.a-z0-9]*)://(?:[^\s/@]*@)?(?P<host>[^\s/:?]+)(?::(?P<port>\d+))?")
@@ -41,7 +41,7 @@ class Called(Struct, frozen=True):
     """Whether it only resolves the name."""
 
 
-def probe(words: tuple[str, ...], program: Program, state: RunState) -> Reply | None:
+def probe(words: tuple[str, ...], program: ContainerProgram, state: RunState) -> CommandReply | None:
     """What comes of a program that calls a Service; None where it is no such program, or calls something else."""
     called = _called(words)
     if called is None or UNKNOWN in called.host:
@@ -50,7 +50,7 @@ def probe(words: tuple[str, ...], program: Program, state: RunState) -> Reply | 
     if service is None:
         return None
     held = state.run.until(lambda: _answers(service, called, program.world), called.patience_seconds)
-    return Reply(0) if held else Reply(called.code, called.says, service, out="")
+    return CommandReply(0) if held else CommandReply(called.code, called.says, service, out="")
 
 
 def called_service(words: tuple[str, ...], namespace: str) -> tuple[Ref, int, str] | None:
@@ -81,7 +81,7 @@ def _called(words: tuple[str, ...]) -> Called | None:
     return Called(found["host"], port, 1, says, known.patience_seconds(words))
 
 
-def service_of(host: str, program: Program) -> Ref | None:
+def service_of(host: str, program: ContainerProgram) -> Ref | None:
     """The Service that a host names as seen from the program's pod; None for a host outside of the cluster."""
     labels = host.rstrip(".").split(".")
     if host in NO_SERVICE or not all(_LABEL.fullmatch(label) for label in labels[:2]):

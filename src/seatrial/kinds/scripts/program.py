@@ -24,7 +24,7 @@ ANSWERS = "seatrial.dev/answers"
 """On an assumed Service: it answers."""
 
 
-class Program(Struct, frozen=True):
+class ContainerProgram(Struct, frozen=True):
     """The program in a container."""
 
     world: World
@@ -46,7 +46,7 @@ class Program(Struct, frozen=True):
         return self.world.peek(ref)
 
 
-class Target(Struct, frozen=True):
+class NamedTarget(Struct, frozen=True):
     """An object that a call names."""
 
     ref: Ref
@@ -70,14 +70,14 @@ def actor_of(pod: Body) -> str:
     return f"pod/{name_of(pod)}"
 
 
-def target_of(found: CallTarget, call: KubectlCall, definitions: tuple[Body, ...]) -> Target | None:
+def target_of(found: CallTarget, call: KubectlCall, definitions: tuple[Body, ...]) -> NamedTarget | None:
     """The object of a target; None where its kind is not known."""
     resource = found.resource
     kind = found.kind or kind_of(resource.group, resource.plural) or _custom_kind(found, definitions)
     if not kind:
         return None
     namespace = (found.namespace or call.namespace or "") if resource.namespaced else ""
-    return Target(Ref(kind, namespace, found.name, resource.group), resource.plural)
+    return NamedTarget(Ref(kind, namespace, found.name, resource.group), resource.plural)
 
 
 def _custom_kind(found: CallTarget, definitions: tuple[Body, ...]) -> str:
@@ -157,7 +157,7 @@ def _definition(name: str) -> Body | None:
     return {"apiVersion": f"{_CRD[0]}/v1", "kind": _CRD[1], "metadata": meta, "spec": spec}
 
 
-def listed_objects(target: Target, selector: str, world: World) -> list[Body] | None:
+def listed_objects(target: NamedTarget, selector: str, world: World) -> list[Body] | None:
     """The objects of a kind that a selector of equalities chooses; None where it is not read."""
     labels: dict[str, str] = {}
     for term in filter(None, (part.strip() for part in selector.split(","))):
@@ -176,7 +176,7 @@ def listed_objects(target: Target, selector: str, world: World) -> list[Body] | 
     return world.all(ref.kind, ref.namespace, ref.group)
 
 
-def refs_of(target: Target, bodies: list[Body]) -> Iterator[Ref]:
+def refs_of(target: NamedTarget, bodies: list[Body]) -> Iterator[Ref]:
     for body in bodies:
         where = namespace_of(body) if target.ref.namespace or dig(body, "metadata", "namespace") else ""
         yield Ref(target.ref.kind, where, name_of(body), target.ref.group)

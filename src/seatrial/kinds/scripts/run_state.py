@@ -13,7 +13,7 @@ from seatrial.kinds.scripts.syntax import Block, Node
 from seatrial.model.resource import Ref
 
 
-class Reply(Struct, frozen=True):
+class CommandReply(Struct, frozen=True):
     """What a command comes to."""
 
     code: int | None = 0
@@ -45,7 +45,7 @@ class Course(Struct, frozen=True):
     """Whether a failure may be cured by time."""
 
 
-class Asked(Struct, frozen=True):
+class OuterCommand(Struct, frozen=True):
     """A command of a script that is not the shell's own."""
 
     words: tuple[str, ...]
@@ -54,7 +54,7 @@ class Asked(Struct, frozen=True):
     """The words of the command whose output it reads, if that is not known."""
 
 
-Ask = Callable[[Asked, "RunState"], Reply]
+Ask = Callable[[OuterCommand, "RunState"], CommandReply]
 """What comes of a command."""
 
 

@@ -21,7 +21,7 @@ from seatrial.kinds.scripts.syntax import (
     AndOr,
     Arithmetic,
     Block,
-    Case,
+    CaseClause,
     Choice,
     Counted,
     For,
@@ -192,7 +192,7 @@ def _node(node: Node, state: RunState, feeder: tuple[str, ...]) -> int | None:
             return _looped(partial(_loop, node, state), state)
         case For():
             return _looped(partial(_for, node, state), state)
-        case Case():
+        case CaseClause():
             return _case(node, state)
         case Function():
             state.functions[node.name] = node.body
@@ -327,7 +327,7 @@ def _turn(body: Block, state: RunState) -> tuple[str, int | None]:
         return left.how, 0
 
 
-def _case(case: Case, state: RunState) -> int | None:
+def _case(case: CaseClause, state: RunState) -> int | None:
     subject = text_of(case.subject, state.scope)
     for choice in case.choices:
         if any(_matches(subject, pattern) for pattern in choice.patterns):

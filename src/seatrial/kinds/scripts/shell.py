@@ -18,7 +18,7 @@ from seatrial.kinds.scripts.parser import DECLARES, parse
 from seatrial.kinds.scripts.syntax import (
     AndOr,
     Block,
-    Case,
+    CaseClause,
     Counted,
     For,
     Function,
@@ -26,7 +26,7 @@ from seatrial.kinds.scripts.syntax import (
     If,
     Loop,
     Node,
-    Other,
+    OtherExpansion,
     Pipeline,
     Redirected,
     Simple,
@@ -177,7 +177,7 @@ def _node(node: Node, state: _State, place: _Place) -> Iterator[ShellCommand]:
             yield from _block(node.body, state, inside)
         case Counted():
             yield from _block(node.body, state, replace(place, last=False, asked="", negated=False))
-        case Case():
+        case CaseClause():
             yield from _inside((node.subject,), state, place)
             for choice in node.choices:
                 yield from _inside(choice.patterns, state, maybe)
@@ -263,7 +263,7 @@ def _inside(words: Iterable[Word], state: _State, place: _Place) -> Iterator[She
                         yield replace(found, fatal=False, retried=False)
                 case Variable(word=Word() as default):
                     yield from _inside((default,), state, place)
-                case Other(inside):
+                case OtherExpansion(inside):
                     yield from _inside(inside, state, place)
 
 

@@ -36,7 +36,7 @@ class Arithmetic(Struct, frozen=True):
     quoted: bool = False
 
 
-class Other(Struct, frozen=True):
+class OtherExpansion(Struct, frozen=True):
     """An expansion whose result is not modelled, such as `${NAME%.*}` or an array."""
 
     words: tuple[Word, ...] = ()
@@ -44,7 +44,7 @@ class Other(Struct, frozen=True):
     quoted: bool = False
 
 
-Piece = Literal | Variable | Substitution | Arithmetic | Other
+Piece = Literal | Variable | Substitution | Arithmetic | OtherExpansion
 
 
 class Word(Struct, frozen=True):
@@ -70,7 +70,7 @@ class Assignment(Struct, frozen=True):
     """`NAME+=value`"""
 
 
-class Document(Struct):
+class HereDocument(Struct):
     """The text of a here-document, which follows after the end of the line that names it."""
 
     word: Word = Word(())
@@ -79,7 +79,7 @@ class Document(Struct):
 class Redirection(Struct, frozen=True):
     operator: str
     target: Word
-    document: Document | None = None
+    document: HereDocument | None = None
     descriptor: str = ""
     """`2` in `2>/dev/null`."""
 
@@ -129,7 +129,7 @@ class Choice(Struct, frozen=True):
     end: str = ";;"
 
 
-class Case(Struct, frozen=True):
+class CaseClause(Struct, frozen=True):
     subject: Word
     choices: tuple[Choice, ...]
 
@@ -153,7 +153,7 @@ class Redirected(Struct, frozen=True):
     redirections: tuple[Redirection, ...]
 
 
-Node = Simple | If | Loop | For | Counted | Case | Group | Function | Redirected | Arithmetic
+Node = Simple | If | Loop | For | Counted | CaseClause | Group | Function | Redirected | Arithmetic
 
 
 class Pipeline(Struct, frozen=True):
@@ -196,7 +196,7 @@ def _nodes(node: Node) -> Iterator[Node]:
             yield from nodes_in((*node.asks, *node.body))
         case For() | Counted() | Group():
             yield from nodes_in(node.body)
-        case Case():
+        case CaseClause():
             for choice in node.choices:
                 yield from nodes_in(choice.body)
         case Function():

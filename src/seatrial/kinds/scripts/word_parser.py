@@ -11,7 +11,7 @@ from seatrial.kinds.scripts.syntax import (
     Arithmetic,
     Block,
     Literal,
-    Other,
+    OtherExpansion,
     Piece,
     Substitution,
     Variable,
@@ -29,7 +29,7 @@ _GLOB = re.compile(r"[@?*+!]\(")
 _QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.S)
 
 
-class Unreadable(Exception):
+class UnreadableScript(Exception):
     """Text that is not a script, or beyond what is read here."""
 
 
@@ -51,7 +51,7 @@ class Cursor:
     def enter(self) -> None:
         self.depth += 1
         if self.depth > DEPTH_MAX:
-            raise Unreadable
+            raise UnreadableScript
 
     def leave(self) -> None:
         self.depth -= 1
@@ -102,7 +102,7 @@ class Cursor:
         """The text up to an end, which is taken as well."""
         place = self.text.find(end, self.place)
         if place < 0:
-            raise Unreadable
+            raise UnreadableScript
         found = self.text[self.place : place]
         self.place = place + len(end)
         return found
@@ -117,7 +117,7 @@ class Cursor:
                     return None
                 self.place = place + 2
                 return self.text[start:place]
-        raise Unreadable
+        raise UnreadableScript
 
     def balanced(self) -> str:
         """The text of `(...)`, which is taken with its parentheses."""
@@ -127,7 +127,7 @@ class Cursor:
             self.place += 1
             if not depth:
                 return self.text[start : self.place]
-        raise Unreadable
+        raise UnreadableScript
 
     def await_document(self, end: str, *, tabs: bool, then: Callable[[str], None]) -> None:
         self._awaited.append(_Awaited(end, tabs, then))
@@ -157,7 +157,7 @@ def read_word(cursor: Cursor, commands: Commands, *, pattern: bool = False) -> W
         if pattern and cursor.match(_GLOB):
             cursor.skip(cursor.text[cursor.place])
             cursor.balanced()
-            pieces.append(Other())
+            pieces.append(OtherExpansion())
         elif found := cursor.match(_BARE):
             pieces.append(Literal(found[0]))
             cursor.move(found.end())
@@ -179,9 +179,9 @@ def read_array(cursor: Cursor, commands: Commands) -> Word:
         if not cursor.operator("\n"):
             word = read_word(cursor, commands)
             if word is None:
-                raise Unreadable
+                raise UnreadableScript
             words.append(word)
-    return Word((Other(tuple(words)),), cursor.text[start : cursor.place])
+    return Word((OtherExpansion(tuple(words)),), cursor.text[start : cursor.place])
 
 
 def read_regex(cursor: Cursor, commands: Commands) -> Word:
@@ -192,7 +192,7 @@ def read_regex(cursor: Cursor, commands: Commands) -> Word:
             words.append(word)
         else:
             cursor.move(cursor.place + 1)
-    return Word((Other(tuple(words)),), cursor.text[start : cursor.place])
+    return Word((OtherExpansion(tuple(words)),), cursor.text[start : cursor.place])
 
 
 def quote_removed(raw: str) -> str:
@@ -221,7 +221,7 @@ def _double_quoted(cursor: Cursor, commands: Commands) -> Iterator[Piece]:
     """Up to the closing quote, which is taken; at the end of a here-document there is none."""
     while not cursor.skip('"'):
         if cursor.at_end():
-            raise Unreadable
+            raise UnreadableScript
         yield _inside(cursor, commands)
 
 
@@ -246,7 +246,7 @@ def _ansi(cursor: Cursor) -> str:
     text = ""
     while not cursor.skip("'"):
         if cursor.at_end():
-            raise Unreadable
+            raise UnreadableScript
         if cursor.skip("\\"):
             letter = cursor.text[cursor.place : cursor.place + 1]
             text += {"n": "\n", "t": "\t", "r": "\r", "'": "'", "\\": "\\", '"': '"'}.get(letter, f"\\{letter}")
@@ -279,7 +279,7 @@ def _backticks(cursor: Cursor, commands: Commands, *, quoted: bool) -> Substitut
     text = ""
     while not cursor.skip("`"):
         if cursor.at_end():
-            raise Unreadable
+            raise UnreadableScript
         if cursor.at("\\`", "\\$", "\\\\") or (quoted and cursor.at('\\"')):
             cursor.skip("\\")
         text += cursor.text[cursor.place]
@@ -287,7 +287,7 @@ def _backticks(cursor: Cursor, commands: Commands, *, quoted: bool) -> Substitut
     return Substitution(commands(Cursor(f"{text})", cursor.depth)), quoted)
 
 
-def _braced(cursor: Cursor, commands: Commands, *, quoted: bool) -> Variable | Other:
+def _braced(cursor: Cursor, commands: Commands, *, quoted: bool) -> Variable | OtherExpansion:
     """`${NAME}`, with a default, or with what is not modelled."""
     found = cursor.match(_BRACED)
     cursor.enter()
@@ -298,12 +298,12 @@ def _braced(cursor: Cursor, commands: Commands, *, quoted: bool) -> Variable | O
     start, pieces = cursor.place, list[Piece]()
     while not cursor.skip("}"):
         if cursor.at_end():
-            raise Unreadable
+            raise UnreadableScript
         inner = _quoted(cursor, commands) if not cursor.at("'") or not quoted else None
         pieces += inner if inner is not None else [_until_brace(cursor, commands, quoted=quoted)]
     cursor.leave()
     word = Word(tuple(pieces), cursor.text[start : cursor.place - 1])
-    return Variable(found[1], quoted, found[2], word) if found else Other((word,), quoted)
+    return Variable(found[1], quoted, found[2], word) if found else OtherExpansion((word,), quoted)
 
 
 def _until_brace(cursor: Cursor, commands: Commands, *, quoted: bool) -> Piece:

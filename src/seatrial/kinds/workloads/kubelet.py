@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from seatrial.kinds import PRINTED, Acts, Emit, Status, World
 from seatrial.kinds.core.objectmeta import controller_of, created_at, namespace_of
-from seatrial.kinds.scripts.commands import Printed, refusals
+from seatrial.kinds.scripts.commands import RefusedOutput, refusals
 from seatrial.kinds.scripts.containers import Gone, failed_start, failures_of, run_script
 from seatrial.kinds.scripts.programs import make_secrets
 from seatrial.kinds.workloads import scheduler
@@ -331,7 +331,7 @@ def _failures(pod: Body, world: World, scripts: dict[int, Gone]) -> dict[int, Em
     return wrong | {index: _refused(pod, said) for index, said in refused.items() if index not in scripts}
 
 
-def _refused(pod: Body, printed: Printed | None) -> Emit | None:
+def _refused(pod: Body, printed: RefusedOutput | None) -> Emit | None:
     return Emit(pod, PRINTED, printed.words, refusal=printed.refusal) if printed and printed.words else None
 
 

@@ -44,7 +44,15 @@ from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Pointer, Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal, SyncTask
 from seatrial.phrases.objects import confirm_twice, consumers_sentence, users_beyond_hooks
-from seatrial.phrases.recreated import LOST_MAX, Ended, back_sentence, damage_of, ended_with, lost_sentence, with_it
+from seatrial.phrases.recreated import (
+    LOST_MAX,
+    EndsWithObject,
+    back_sentence,
+    damage_of,
+    ended_with,
+    lost_sentence,
+    with_it,
+)
 
 MEANT = ("Job", "Pod", "CustomResourceDefinition")
 """Kinds that are meant to run again, and the one that Argo CD does not track as its own."""
@@ -84,7 +92,7 @@ def _users(case: Case, step: int, ref: Ref) -> list[Edge]:
 
 
 def _finding(
-    moment: Moment, task: SyncTask, resource: Resource, deletion: Event, lost: list[Event], ended: Ended | None
+    moment: Moment, task: SyncTask, resource: Resource, deletion: Event, lost: list[Event], ended: EndsWithObject | None
 ) -> Finding:
     ref, release = resource.ref, moment.release
     what = f"{ref}{with_it(lost)}{ended.words if ended else ''}"

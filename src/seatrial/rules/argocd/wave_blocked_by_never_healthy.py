@@ -164,7 +164,7 @@ def _of_flux(rehearsal: Rehearsal, case: Case, one: TimedOutWait) -> Finding:
     )
 
 
-def _origins(rehearsal: Rehearsal, case: Case, one: Blocked) -> Iterator[list[producers.Link]]:
+def _origins(rehearsal: Rehearsal, case: Case, one: Blocked) -> Iterator[list[producers.ProducerLink]]:
     """What it lacks, with the chain of producers; each missing object once."""
     reported: set[Ref] = set()
     for ref in rehearsal.steps[one.step].lacking:

@@ -73,7 +73,7 @@ RESOLVED_BY = {
 }
 
 
-class Ending(Struct, frozen=True):
+class RemovedVersion(Struct, frozen=True):
     """The first release of an operator that no longer serves a version, and the replacement if it is known."""
 
     operator: str
@@ -174,7 +174,7 @@ def _pinned(moment: Moment, missing: Unserved) -> str:
     return f"The input installs chart {pin.chart} {pin.version} ({pin.source})." if pin else ""
 
 
-def _end_of(api_version: str, kind: str) -> Ending | None:
+def _end_of(api_version: str, kind: str) -> RemovedVersion | None:
     """When a known operator stops serving a kind in a version."""
     group = group_of(api_version)
     if (group, kind) not in operator_kinds():
@@ -187,7 +187,7 @@ def _end_of(api_version: str, kind: str) -> Ending | None:
     # If a whole group was removed (traefik.containo.us), the kind continues in another one.
     successors = (known, *(other for other in operator.kinds if other.kind == kind))
     instead = next((f"{one.group}/{one.stored(last)}" for one in successors if one.served(last)), "")
-    return Ending(operator.name, ".".join(map(str, until)), instead)
+    return RemovedVersion(operator.name, ".".join(map(str, until)), instead)
 
 
 def _mixed(release: Release, missing: Unserved) -> str:
@@ -230,7 +230,7 @@ def _look_at(missing: Unserved, crd: Body | None) -> str:
 
 def _ending(moment: Moment, release: Release) -> Iterator[Finding]:
     """Versions that the newest release of their operator no longer serves, if the running release is unknown."""
-    by_version: dict[tuple[str, Ending], list[Resource]] = {}
+    by_version: dict[tuple[str, RemovedVersion], list[Resource]] = {}
     for resource in release.resources:
         api_version = str(resource.body.get("apiVersion", ""))
         ending = _end_of(api_version, resource.ref.kind)
@@ -242,7 +242,7 @@ def _ending(moment: Moment, release: Release) -> Iterator[Finding]:
 
 
 def _no_longer(
-    moment: Moment, release: Release, api_version: str, ending: Ending, resources: list[Resource]
+    moment: Moment, release: Release, api_version: str, ending: RemovedVersion, resources: list[Resource]
 ) -> Finding:
     refs = [resource.ref for resource in resources]
     missing = Unserved(refs[0].kind, api_version, tuple(refs), tuple(resources))

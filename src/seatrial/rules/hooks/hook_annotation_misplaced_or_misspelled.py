@@ -56,7 +56,7 @@ TEMPLATES = (("spec", "template"), ("spec", "jobTemplate"), ("spec", "jobTemplat
 LIKE_A_HOOK = re.compile(r"helm\.sh[/.]?hooks?\b.*", re.IGNORECASE)
 
 
-class Fault(Struct, frozen=True):
+class AnnotationFault(Struct, frozen=True):
     """What is wrong with the annotations of one object."""
 
     path: tuple[str, ...]
@@ -78,7 +78,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield _finding(moment, resource, fault, users)
 
 
-def _fault(moment: Moment, resource: Resource) -> Fault | None:
+def _fault(moment: Moment, resource: Resource) -> AnnotationFault | None:
     if is_argocd(moment.rehearsal):
         return _of_argocd(moment.rehearsal, resource)
     done = any(done_by_helm(moment, resource.ref))
@@ -88,7 +88,7 @@ def _fault(moment: Moment, resource: Resource) -> Fault | None:
     return _of_a_regular_resource(resource) if done else None
 
 
-def _of_argocd(rehearsal: Rehearsal, resource: Resource) -> Fault | None:
+def _of_argocd(rehearsal: Rehearsal, resource: Resource) -> AnnotationFault | None:
     """An unknown hook type, a wave that is not an integer, or a key of Argo CD that is not an annotation."""
     body, written = resource.body, annotations_of(resource.body)
     created = any(e.object == resource.ref and e.actor == ARGOCD and e.effect == "created" for e in rehearsal.timeline)
@@ -100,14 +100,14 @@ def _of_argocd(rehearsal: Rehearsal, resource: Resource) -> Fault | None:
         and not set(argocd_hooks.ON_DELETION) & set(named.split(","))
     ):
         close = get_close_matches(named, argocd_hooks.PHASES, 1, 0.5)
-        return Fault(
+        return AnnotationFault(
             ("metadata", "annotations", argocd_hooks.HOOK),
             f'Argo CD ignores {resource.ref}: "{named}" is not a hook type{_did_you_mean(close)}',
             "Argo CD applies it neither as a hook nor as a regular resource, and the Application is Synced.",
             "failed-deploy",
         )
     if created and not hooks.is_number(wave):
-        return Fault(
+        return AnnotationFault(
             ("metadata", "annotations", argocd_hooks.WAVE),
             f'Argo CD reads the sync wave "{wave}" of {resource.ref} as {argocd_hooks.wave_of(body)}',
             "It is not an integer. Argo CD does not report that.",
@@ -115,7 +115,7 @@ def _of_argocd(rehearsal: Rehearsal, resource: Resource) -> Fault | None:
         )
     if created and (misplaced := next(_misplaced(body, ARGOCD_KEYS), None)) and misplaced[0][-1] not in written:
         path, where = misplaced
-        return Fault(
+        return AnnotationFault(
             path,
             f"{path[-1]} of {resource.ref} has no effect: it is {where}",
             "Argo CD reads annotations of the object only, and applies it as a regular resource in wave "
@@ -125,13 +125,13 @@ def _of_argocd(rehearsal: Rehearsal, resource: Resource) -> Fault | None:
     return None
 
 
-def _of_a_hook(resource: Resource, *, done: bool) -> Fault | None:
+def _of_a_hook(resource: Resource, *, done: bool) -> AnnotationFault | None:
     unknown = hooks.unknown_events(resource.body)
     if unknown and not done:
         return _dropped(resource, unknown[0])
     weight = str(annotations_of(resource.body).get(hooks.WEIGHT, "0"))
     if not unknown and not hooks.is_number(weight):
-        return Fault(
+        return AnnotationFault(
             ("metadata", "annotations", hooks.WEIGHT),
             f'Helm reads the hook weight "{weight}" of {resource.ref} as 0',
             "It is not an integer. Helm does not report that.",
@@ -140,12 +140,12 @@ def _of_a_hook(resource: Resource, *, done: bool) -> Fault | None:
     return _misspelled_key(resource)
 
 
-def _dropped(resource: Resource, event: str) -> Fault:
+def _dropped(resource: Resource, event: str) -> AnnotationFault:
     close = get_close_matches(event, sorted(hooks.KNOWN_EVENTS), 1, 0.6)
     since = " in Helm 3 and 4" if event in REMOVED else _did_you_mean(close)
     why = f'"{event}" is not a hook event{since}' if event else "its helm.sh/hook has an empty event (an extra comma)"
     events = ",".join(hooks.events_of(resource.body))
-    return Fault(
+    return AnnotationFault(
         ("metadata", "annotations", hooks.HOOK),
         f"Helm ignores {resource.ref}: {why}",
         "One unknown event is enough: Helm creates the object neither as a hook nor as a regular resource. It reports "
@@ -158,18 +158,18 @@ def _did_you_mean(close: list[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _of_a_regular_resource(resource: Resource) -> Fault | None:
+def _of_a_regular_resource(resource: Resource) -> AnnotationFault | None:
     body = resource.body
     for path, where in _misplaced(body):
         message = f"{resource.ref} is not a hook: its helm.sh/hook is {where}"
-        return Fault(path, message, _consequence(resource), _damage(resource))
+        return AnnotationFault(path, message, _consequence(resource), _damage(resource))
     if (misspelled := _misspelled_key(resource)) is not None:
         return misspelled
     alone = [key for key in KEYS[1:] if key in annotations_of(body)]
     if alone:
         have = "have" if len(alone) > 1 else "has"
         message = f"{resource.ref} is not a hook: {' and '.join(alone)} {have} no effect without helm.sh/hook"
-        return Fault(("metadata", "annotations", alone[0]), message, _consequence(resource), "nuisance")
+        return AnnotationFault(("metadata", "annotations", alone[0]), message, _consequence(resource), "nuisance")
     return None
 
 
@@ -183,7 +183,7 @@ def _misplaced(body: Body, keys: tuple[str, ...] = (hooks.HOOK,)) -> Iterator[tu
                 yield (*path, "metadata", "annotations", key), "in the metadata of a template"
 
 
-def _misspelled_key(resource: Resource) -> Fault | None:
+def _misspelled_key(resource: Resource) -> AnnotationFault | None:
     """An annotation key that looks like one of Helm's but is not."""
     for key in annotations_of(resource.body):
         normalized = key.strip().lower().replace("_", "-")
@@ -194,7 +194,7 @@ def _misspelled_key(resource: Resource) -> Fault | None:
             message = f"Helm ignores the annotation {key} of {resource.ref}; did you mean {meant[0]}?"
             then = _consequence(resource) if meant[0] == hooks.HOOK else ""
             damage = _damage(resource) if meant[0] == hooks.HOOK else "nuisance"
-            return Fault(("metadata", "annotations", key), message, then, damage)
+            return AnnotationFault(("metadata", "annotations", key), message, then, damage)
     return None
 
 
@@ -213,7 +213,7 @@ def _damage(resource: Resource) -> Damage:
     return "failed-deploy" if resource.ref.kind in ("Job", "Pod") else "nuisance"
 
 
-def _finding(moment: Moment, resource: Resource, fault: Fault, users: list[str]) -> Finding:
+def _finding(moment: Moment, resource: Resource, fault: AnnotationFault, users: list[str]) -> Finding:
     ref = resource.ref
     done_by = done_by_argocd if is_argocd(moment.rehearsal) else done_by_helm
     done = list(done_by(moment, ref))

@@ -59,7 +59,7 @@ from collections.abc import Iterator
 
 from seatrial.evidence.argocd.blocked import never_run
 from seatrial.evidence.argocd.syncs import is_argocd
-from seatrial.evidence.hooks.refused_commands import Refused, refused_commands, refused_in_branches
+from seatrial.evidence.hooks.refused_commands import RefusedCommand, refused_commands, refused_in_branches
 from seatrial.evidence.hooks.script_faults import SPECS
 from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
@@ -95,7 +95,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         yield _in_branch(Moment(rehearsal, case, refused.step), refused)
 
 
-def _in_branch(moment: Moment, refused: Refused) -> Finding:
+def _in_branch(moment: Moment, refused: RefusedCommand) -> Finding:
     owner, account = refused.owner, refused.account
     return found(
         RULE,
@@ -112,7 +112,7 @@ def _in_branch(moment: Moment, refused: Refused) -> Finding:
     )
 
 
-def _finding(moment: Moment, refused: Refused) -> Finding:
+def _finding(moment: Moment, refused: RefusedCommand) -> Finding:
     owner, account = refused.owner, refused.account
     hidden = owner.ref.kind in SPECS and end_of(moment, refused.said.object) == "completes"
     return found(
@@ -132,7 +132,7 @@ def _finding(moment: Moment, refused: Refused) -> Finding:
     )
 
 
-def _confirm(refused: Refused) -> str:
+def _confirm(refused: RefusedCommand) -> str:
     account = refused.account
     where = f" -n {refused.namespace}" if refused.namespace else " -A"
     plural, _, group = refused.resource.partition(".")
@@ -143,7 +143,7 @@ def _confirm(refused: Refused) -> str:
     return f"kubectl auth can-i {refused.verbs[-1]} {resource}{below}{where} {user}"
 
 
-def _who_fails(moment: Moment, refused: Refused) -> str:
+def _who_fails(moment: Moment, refused: RefusedCommand) -> str:
     """The beginning of the headline, up to `may not`."""
     ref = refused.owner.ref
     if ref.kind not in SPECS:
@@ -152,7 +152,7 @@ def _who_fails(moment: Moment, refused: Refused) -> str:
     return stops if stops != str(ref) and end != "completes" else f"{stops} {DOES[end]}: it"
 
 
-def _what_follows(moment: Moment, refused: Refused) -> Iterator[str]:
+def _what_follows(moment: Moment, refused: RefusedCommand) -> Iterator[str]:
     result, operation = moment.ended, operation_on(moment, refused.owner.ref)
     if operation is not None and operation.phase != "Succeeded":
         yield f'Argo CD reports: "{operation.message.rstrip(".")}".'
@@ -162,7 +162,7 @@ def _what_follows(moment: Moment, refused: Refused) -> Iterator[str]:
         yield after_failure(moment) if result.action != "uninstall" else ""
 
 
-def _why(refused: Refused) -> str:
+def _why(refused: RefusedCommand) -> str:
     about, account = refused.about, refused.account
     match refused.cause:
         case "gone":
@@ -188,7 +188,7 @@ def _bound(binding: Resource) -> str:
     return ", ".join(f"ServiceAccount {subject.get('name')}" for subject in listed(binding.body, "subjects"))
 
 
-def _places(refused: Refused) -> Iterator[Pointer]:
+def _places(refused: RefusedCommand) -> Iterator[Pointer]:
     """What to change first (rules, subjects, or the missing object), then the pod's ServiceAccount."""
     owner, about = refused.owner, refused.about
     path = ("spec",) if owner.ref.kind == "Pod" else ("spec", "template", "spec")

@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.hooks.runs import event_of, helm_act, pod_of
-from seatrial.evidence.hooks.services import Asked, asked_by, backends
+from seatrial.evidence.hooks.services import CalledService, asked_by, backends
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import World, state
 from seatrial.helm import hooks
@@ -84,7 +84,7 @@ def _is_missing(service: Resource, release: Release, world: World) -> bool:
     return service.ref not in world or (bool(behind) and all(r.ref not in world for r in behind))
 
 
-def _finding(moment: Moment, hook: Resource, pod: Event, asked: Asked) -> Finding:
+def _finding(moment: Moment, hook: Resource, pod: Event, asked: CalledService) -> Finding:
     ref, service = hook.ref, asked.service.ref
     event = event_of(moment, hook)
     sure = bool(asked.command)

@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from seatrial.evidence.breaches import Breach, Breaches, traced, unexplained
-from seatrial.evidence.repeats import Change, changes
+from seatrial.evidence.repeats import RepeatedWrite, changes
 from seatrial.evidence.secret_data import is_password, secret_data
 from seatrial.evidence.users import live_at, running_users
 from seatrial.model.finding import Damage, Finding, Invariant, Reviewed
@@ -60,7 +60,7 @@ def _breaches(rehearsal: Rehearsal, case: Case) -> Iterator[Breach]:
         yield Breach(change.moment, change.object, _damage(change), SAME_INPUT, chain, _why(change), path, lasts=True)
 
 
-def _damage(change: Change) -> Damage:
+def _damage(change: RepeatedWrite) -> Damage:
     """A password that changes locks out whatever runs with the old one."""
     if change.object.kind != "Secret" or not change.fields:
         return "nuisance"
@@ -72,7 +72,7 @@ def _damage(change: Change) -> Damage:
     return "outage" if rotates and running_users(live, change.object) else "nuisance"
 
 
-def _why(change: Change) -> str:
+def _why(change: RepeatedWrite) -> str:
     said = fields_sentence(change.object, change.fields)
     restarts = any(path[: len(TEMPLATE)] == TEMPLATE for path in change.fields)
     return f"{said} Its pods restart." if restarts and change.object.kind != "CronJob" else said

@@ -73,7 +73,7 @@ class FailedStep(Struct, frozen=True):
         return self.failure.moment.rehearsal.schedule
 
 
-class Breach(Struct, frozen=True):
+class UnexplainedFailure(Struct, frozen=True):
     """A failed step that no rule explains."""
 
     failed: tuple[FailedStep, ...]
@@ -91,7 +91,7 @@ def check(trial: Sequence[Reviewed]) -> Iterator[Finding]:
     for failed in (failed for reviewed in trial for failed in _failed_steps(reviewed)):
         by_step.setdefault(failed.failure.step, []).append(failed)
     sure_hazards = certain(trial)
-    alike: list[list[Breach]] = []
+    alike: list[list[UnexplainedFailure]] = []
     for step, failed_alike in sorted(by_step.items()):
         schedules = [one.rehearsal.schedule for one in trial if one.rehearsal.steps[step].outcome != "ok"]
         left = [one for one in failed_alike if not one.explained_by]
@@ -99,7 +99,7 @@ def check(trial: Sequence[Reviewed]) -> Iterator[Finding]:
         if not left and (sure or len(schedules) < len(trial)):
             continue
         first, *others = sorted(failed_alike, key=lambda one: one.explained_by != ())
-        breach = Breach((first, *others), tuple(dict.fromkeys((first.schedule, *schedules))))
+        breach = UnexplainedFailure((first, *others), tuple(dict.fromkeys((first.schedule, *schedules))))
         same = (group for group in alike if group[0].failure.reasons & breach.failure.reasons)
         group = next(same, None)
         if group is None:
@@ -119,7 +119,7 @@ def _failed_steps(reviewed: Reviewed) -> Iterator[FailedStep]:
     yield from (one for one in before if one.failure.follows is None)
 
 
-def _finding(breaches: list[Breach]) -> Finding:
+def _finding(breaches: list[UnexplainedFailure]) -> Finding:
     """One finding for the steps of a trial that fail for the same reason."""
     first = breaches[0]
     failure = first.failure
@@ -179,7 +179,7 @@ def _in_cluster(one: FailedStep) -> str:
     return f"On {CLUSTERS.get(one.schedule, SEEDED)} it {verb}{_what(one.failure)}{f' ({rules})' if rules else ''}"
 
 
-def _numbers(breaches: list[Breach]) -> str:
+def _numbers(breaches: list[UnexplainedFailure]) -> str:
     verb = "hang" if breaches[0].failure.hung else "fail"
     return steps_sentence((breach.failure.step for breach in breaches), f"{verb} for this reason")
 

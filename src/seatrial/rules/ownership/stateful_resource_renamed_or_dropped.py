@@ -59,7 +59,7 @@ KEPT_BY = {
 }
 
 
-class Loss(Struct, frozen=True):
+class LostData(Struct, frozen=True):
     """What happened to the data of a deleted object."""
 
     deletion: Event
@@ -91,7 +91,7 @@ def _goes_back(case: Case, step: int) -> bool:
     return any(same_input(earlier, case.releases[step]) for earlier in case.releases[:step])
 
 
-def _loss(moment: Moment, deletion: Event, was: Resource) -> Loss | None:
+def _loss(moment: Moment, deletion: Event, was: Resource) -> LostData | None:
     successor = _successor(moment.before, moment.release, was)
     match was.ref.kind:
         case "PersistentVolumeClaim":
@@ -105,10 +105,10 @@ def _loss(moment: Moment, deletion: Event, was: Resource) -> Loss | None:
     there = [ref for ref in held if ref is not None]
     lost = gone(moment, there)
     left = set(there) - {event.object for event in lost}
-    return Loss(deletion, was, successor, tuple(lost), tuple(sorted(left)))
+    return LostData(deletion, was, successor, tuple(lost), tuple(sorted(left)))
 
 
-def _is_called_so_by_pulumi(case: Case, step: int, loss: Loss) -> bool:
+def _is_called_so_by_pulumi(case: Case, step: int, loss: LostData) -> bool:
     """Whether Pulumi named both after their resource: then pulumi-rename-without-alias reports it."""
     programs = (r.program for r in case.releases[: step + 1] if r is not None and r.program is not None)
     refs = {loss.was.ref, loss.successor.ref if loss.successor else None}
@@ -126,7 +126,7 @@ def _successor(old: Release | None, new: Release | None, was: Resource) -> Resou
     return fresh[nearest[0]] if nearest else None
 
 
-def _finding(moment: Moment, loss: Loss) -> Finding:
+def _finding(moment: Moment, loss: LostData) -> Finding:
     ref, old = loss.was.ref, moment.before
     assert old is not None
     who = moment.speaker
@@ -155,13 +155,13 @@ def _finding(moment: Moment, loss: Loss) -> Finding:
     )
 
 
-def _damage(loss: Loss) -> Damage:
+def _damage(loss: LostData) -> Damage:
     if loss.lost:
         return "data-loss"
     return "outage" if loss.successor else "nuisance"
 
 
-def _fate(loss: Loss) -> str:
+def _fate(loss: LostData) -> str:
     """What happens to the data."""
     lost = ", ".join(str(event.object) for event in loss.lost)
     stranded = ", ".join(map(str, loss.stranded))

@@ -49,7 +49,7 @@ from seatrial.phrases.objects import confirm_twice
 X509 = "x509: certificate signed by unknown authority"
 
 
-class Client(Struct, frozen=True):
+class WebhookClient(Struct, frozen=True):
     """One clientConfig: which Service the API server calls and which CA it trusts."""
 
     name: str
@@ -86,7 +86,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 yield _finding(moment, release, event, rotated, servers[0])
 
 
-def _clients(body: Body | None) -> Iterator[Client]:
+def _clients(body: Body | None) -> Iterator[WebhookClient]:
     """Whom the API server calls because of this object."""
     for index, webhook in enumerate(listed(body, "webhooks")):
         ignores = webhook.get("failurePolicy") == "Ignore"
@@ -99,19 +99,21 @@ def _clients(body: Body | None) -> Iterator[Client]:
             yield from _client(dig(body, *at), at, str(dig(body, "metadata", "name")))
 
 
-def _client(config: Body | None, at: tuple[str | int, ...], name: str, ignores: bool = False) -> Iterator[Client]:
+def _client(
+    config: Body | None, at: tuple[str | int, ...], name: str, ignores: bool = False
+) -> Iterator[WebhookClient]:
     service = dig(config, "service") or {}
     if config and config.get("caBundle") and service.get("name"):
         ref = Ref("Service", str(service.get("namespace") or ""), str(service["name"]))
-        yield Client(name, ref, str(config["caBundle"]), (*at, "caBundle"), ignores)
+        yield WebhookClient(name, ref, str(config["caBundle"]), (*at, "caBundle"), ignores)
 
 
-def _is_new(client: Client, before: Body | None) -> bool:
+def _is_new(client: WebhookClient, before: Body | None) -> bool:
     was = next((old.bundle for old in _clients(before) if old.name == client.name), client.bundle)
     return not same_content(was, client.bundle)
 
 
-def _servers(moment: Moment, release: Release, clients: list[Client]) -> Iterator[Server]:
+def _servers(moment: Moment, release: Release, clients: list[WebhookClient]) -> Iterator[Server]:
     """Workloads behind these clients that keep running with a certificate of the release."""
     for ref in dict.fromkeys(client.service for client in clients):
         service = release.find(ref)
@@ -143,7 +145,7 @@ def _is_other(was: Body | None, now: Body | None) -> bool:
     return old.keys() != new.keys() or not all(same_content(old[key], new[key]) for key in old)
 
 
-def _finding(moment: Moment, release: Release, event: Event, clients: list[Client], server: Server) -> Finding:
+def _finding(moment: Moment, release: Release, event: Event, clients: list[WebhookClient], server: Server) -> Finding:
     ref, changed = event.object, _changed(moment, server.secrets)
     written = release.find(ref)
     syncs = is_argocd(moment.rehearsal)
@@ -184,7 +186,7 @@ def _what_collides(who: str, ref: Ref, server: Server, changed: list[Ref]) -> st
     )
 
 
-def _refusal_sentence(clients: list[Client], damage: Damage) -> str:
+def _refusal_sentence(clients: list[WebhookClient], damage: Damage) -> str:
     name = clients[0].name
     if damage == "nuisance":
         return f"{name} has failurePolicy Ignore: writes pass without it, and there is no error."
@@ -192,7 +194,7 @@ def _refusal_sentence(clients: list[Client], damage: Damage) -> str:
     return f'Each call to {strict.name} fails with "tls: failed to verify certificate: {X509}".'
 
 
-def _jsonpath(client: Client) -> str:
+def _jsonpath(client: WebhookClient) -> str:
     steps = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in client.path)
     return "{" + steps + "}"
 

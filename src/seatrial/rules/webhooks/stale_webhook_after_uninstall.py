@@ -34,7 +34,7 @@ from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.webhooks.calls import (
-    Call,
+    RejectingCall,
     Webhook,
     covers,
     outcome_of,
@@ -95,7 +95,7 @@ def _left(moment: Moment, webhook: Webhook) -> Finding:
     )
 
 
-def _met(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
+def _met(rehearsal: Rehearsal, case: Case, calls: list[RejectingCall]) -> Finding:
     first, step = calls[0], calls[0].event.step
     moment = Moment(rehearsal, case, step)
     webhook = first.webhook

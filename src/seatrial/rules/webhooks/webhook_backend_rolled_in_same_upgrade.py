@@ -37,7 +37,7 @@ from collections.abc import Iterator
 from seatrial.evidence.flux.reconciliations import is_flux
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import (
-    Call,
+    RejectingCall,
     behind,
     outcome_of,
     refused_by_cause,
@@ -58,7 +58,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         yield _finding(rehearsal, case, calls)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
+def _finding(rehearsal: Rehearsal, case: Case, calls: list[RejectingCall]) -> Finding:
     first, step = calls[0], calls[0].event.step
     moment = Moment(rehearsal, case, step)
     webhook = first.webhook
@@ -90,7 +90,7 @@ def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
     )
 
 
-def _changed(rehearsal: Rehearsal, case: Case, call: Call) -> tuple[Ref, Body]:
+def _changed(rehearsal: Rehearsal, case: Case, call: RejectingCall) -> tuple[Ref, Body]:
     """The changed object behind the webhook: the workload, or else its Service."""
     world, began = state(rehearsal, call.event), state_after(Moment(rehearsal, case, call.event.step - 1))
     for body in behind(world, call.webhook.service):
@@ -107,7 +107,7 @@ def _gap(body: Body) -> str:
     return ", in a way that may leave no pod ready in between"
 
 
-def _deeds(rehearsal: Rehearsal, call: Call, ref: Ref) -> Iterator[Event]:
+def _deeds(rehearsal: Rehearsal, call: RejectingCall, ref: Ref) -> Iterator[Event]:
     for event in rehearsal.of_step(call.event.step):
         if event.object == ref and event.actor == "helm" and event.effect in ("changed", "deleted", "created"):
             yield event

@@ -37,7 +37,7 @@ from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import (
-    Call,
+    RejectingCall,
     behind,
     covers,
     leads_to,
@@ -64,7 +64,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 break
 
 
-def _circle(rehearsal: Rehearsal, case: Case, call: Call) -> tuple[Resource | None, Resource | None, Need | None]:
+def _circle(
+    rehearsal: Rehearsal, case: Case, call: RejectingCall
+) -> tuple[Resource | None, Resource | None, Need | None]:
     """The rejected object, the backend, and the backend's need that depends on it."""
     step = call.event.step
     refused = case.written(step, call.event.object)
@@ -78,7 +80,9 @@ def _circle(rehearsal: Rehearsal, case: Case, call: Call) -> tuple[Resource | No
     return refused, None, None
 
 
-def _finding(rehearsal: Rehearsal, case: Case, call: Call, refused: Resource, backer: Resource, need: Need) -> Finding:
+def _finding(
+    rehearsal: Rehearsal, case: Case, call: RejectingCall, refused: Resource, backer: Resource, need: Need
+) -> Finding:
     webhook, step = call.webhook, call.event.step
     moment = Moment(rehearsal, case, step)
     configuration = case.written(step, webhook.configuration)

@@ -37,7 +37,7 @@ from seatrial.evidence.flux.reconciliations import is_flux
 from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import (
-    Call,
+    RejectingCall,
     backs,
     covers,
     refused_by_cause,
@@ -57,14 +57,14 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield _finding(rehearsal, case, calls[0])
 
 
-def _stays_down(rehearsal: Rehearsal, case: Case, call: Call) -> bool:
+def _stays_down(rehearsal: Rehearsal, case: Case, call: RejectingCall) -> bool:
     """Whether the backend still has no ready pod when the cluster has settled."""
     owner = state_after(Moment(rehearsal, case, call.event.step)).get(call.event.object)
     ready = dig(owner, "status", "readyReplicas") or dig(owner, "status", "numberReady") or 0
     return owner is not None and not ready
 
 
-def _finding(rehearsal: Rehearsal, case: Case, call: Call) -> Finding:
+def _finding(rehearsal: Rehearsal, case: Case, call: RejectingCall) -> Finding:
     webhook, event = call.webhook, call.event
     step = event.step
     moment = Moment(rehearsal, case, step)
@@ -95,7 +95,7 @@ def _backend(ref: Ref) -> str:
     return str(ref).rpartition("-")[0].replace("ReplicaSet", "Deployment") if ref.kind == "ReplicaSet" else str(ref)
 
 
-def _how(rehearsal: Rehearsal, call: Call) -> str:
+def _how(rehearsal: Rehearsal, call: RejectingCall) -> str:
     webhook, step = call.webhook, call.event.step
     earlier = any(
         e.object.kind == "Pod" and e.effect in GOING and backs(e.before or {}, state(rehearsal, e).get(webhook.service))

@@ -45,7 +45,7 @@ from seatrial.evidence.flux.reconciliations import holder, is_flux
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.pulumi.programs import is_pulumi
 from seatrial.evidence.webhooks.calls import (
-    Call,
+    RejectingCall,
     Webhook,
     is_record,
     outcome_of,
@@ -85,7 +85,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield _finding(rehearsal, case, calls)
 
 
-def _finding(rehearsal: Rehearsal, case: Case, calls: list[Call]) -> Finding:
+def _finding(rehearsal: Rehearsal, case: Case, calls: list[RejectingCall]) -> Finding:
     first, step = calls[0], calls[0].event.step
     moment = Moment(rehearsal, case, step)
     refused = list(dict.fromkeys(call.event.object for call in calls))
@@ -123,7 +123,7 @@ def _message(moment: Moment, refused: list[Ref], webhook: Webhook) -> str:
     return f'{outcome_of(moment)}{but} webhook "{webhook.name}" is not ready for {first_named(what)}'
 
 
-def _order(rehearsal: Rehearsal, case: Case, call: Call) -> str:
+def _order(rehearsal: Rehearsal, case: Case, call: RejectingCall) -> str:
     event, configuration = call.event, call.webhook.configuration
     made = registered(rehearsal, call)
     if made is not None and made.step == event.step and is_pulumi(rehearsal):

@@ -38,7 +38,7 @@ import re
 from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found
-from seatrial.evidence.webhooks.calls import CONFIGURATIONS, Call, outcome_of, refused_by_cause
+from seatrial.evidence.webhooks.calls import CONFIGURATIONS, RejectingCall, outcome_of, refused_by_cause
 from seatrial.helm import hooks
 from seatrial.kinds.webhooks.cabundle import has_certificate, wants_injection
 from seatrial.model.finding import Finding, Rule
@@ -75,7 +75,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             yield _conflict(rehearsal, case, event)
 
 
-def _too_early(rehearsal: Rehearsal, case: Case, calls: list[Call], unready: list[Call]) -> Finding:
+def _too_early(rehearsal: Rehearsal, case: Case, calls: list[RejectingCall], unready: list[RejectingCall]) -> Finding:
     """Calls that failed because the CA was missing. `unready`: earlier calls to a backend that was not ready."""
     first, step = calls[0], calls[0].event.step
     moment = Moment(rehearsal, case, step)

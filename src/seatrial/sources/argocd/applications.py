@@ -16,7 +16,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, dig, listed, name_of
 from seatrial.sources import disk
-from seatrial.sources.argocd.directories import Unreadable, read_directory
+from seatrial.sources.argocd.directories import UnreadableFile, read_directory
 from seatrial.sources.argocd.helm import HelmSource, helm_release
 from seatrial.sources.charts.values import merge_patch
 from seatrial.sources.fetching import chart_command, get_repo
@@ -52,7 +52,7 @@ def render_application(application: Body, repos: Repos, *, globs: bool = True, *
         try:
             releases.append(_release(asked, repos))
         except CannotContinue as why:
-            code = "FailedPrecondition" if isinstance(why, Unreadable) else "Unknown"
+            code = "FailedPrecondition" if isinstance(why, UnreadableFile) else "Unknown"
             words = f"{FAILED} {index} of {len(sources)}: rpc error: code = {code} desc = {why}"
             return RenderedApplication(None, words)
     where = str(dig(sources[0], "path") or dig(sources[0], "chart") or "")

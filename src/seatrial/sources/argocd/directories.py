@@ -28,7 +28,7 @@ NOT_IN_JSON = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 """What Go escapes beside what JSON requires."""
 
 
-class Unreadable(CannotContinue):
+class UnreadableFile(CannotContinue):
     """A file that Argo CD cannot read, in its words."""
 
 
@@ -63,7 +63,7 @@ def _resources(file: Path, name: str, namespace: str) -> tuple[Resource, ...]:
             raise
         if not objects and not all(word in text.content for word in LOOKS_LIKE_A_MANIFEST):
             return ()
-        raise Unreadable(f'Failed to unmarshal "{file.name}": failed to unmarshal manifest: {why}') from None
+        raise UnreadableFile(f'Failed to unmarshal "{file.name}": failed to unmarshal manifest: {why}') from None
 
 
 def _decoded(text: Text) -> tuple[int, str]:

@@ -27,7 +27,7 @@ UNKNOWN = ""
 """The condition of a block that is not evaluated: a loop, a named template, an `else`."""
 
 
-class Asked(Struct, frozen=True):
+class ConditionText(Struct, frozen=True):
     """The condition of an `if` or `with`, and its offset."""
 
     says: str
@@ -43,7 +43,7 @@ def vanished(chart: ChartSource, texts: Mapping[str, str], values: Body) -> Iter
             continue
         written = file.text.content
         known = Known(own if name.count("/charts/") == 0 else None, dict(_assigned(written)))
-        found: dict[Asked, list[str]] = {}
+        found: dict[ConditionText, list[str]] = {}
         for kind, around in _kinds(written):
             if (asked := _decisive(around, known)) is not None:
                 found.setdefault(asked, []).append(kind)
@@ -60,25 +60,25 @@ def _assigned(written: str) -> Iterator[tuple[str, str]]:
             yield assigned[1], assigned[2]
 
 
-def _kinds(written: str) -> Iterator[tuple[str, tuple[Asked, ...]]]:
+def _kinds(written: str) -> Iterator[tuple[str, tuple[ConditionText, ...]]]:
     """The objects that a template writes, each with the conditions around it, the outermost first."""
     waiting = [*actions(written)]
-    around: list[Asked] = []
+    around: list[ConditionText] = []
     for kind in _KIND.finditer(written):
         while waiting and waiting[0].start < kind.start():
             action = waiting.pop(0)
             if asked := _ASKED.match(action.says):
-                around.append(Asked(asked[1], action.start))
+                around.append(ConditionText(asked[1], action.start))
             elif _OPENS.match(action.says):
-                around.append(Asked(UNKNOWN, action.start))
+                around.append(ConditionText(UNKNOWN, action.start))
             elif _ELSE.match(action.says) and around:
-                around[-1] = Asked(UNKNOWN, action.start)
+                around[-1] = ConditionText(UNKNOWN, action.start)
             elif _ENDS.match(action.says) and around:
                 around.pop()
         yield kind[1], tuple(around)
 
 
-def _decisive(around: tuple[Asked, ...], known: Known) -> Asked | None:
+def _decisive(around: tuple[ConditionText, ...], known: Known) -> ConditionText | None:
     """The condition that hides an object: the outermost that is false, unless one before it may be false too."""
     for asked in around:
         decided = truth(asked.says, known)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from seatrial.helm.hooks import RESOURCE_POLICY
 from seatrial.model.errors import CannotContinue
-from seatrial.model.program import KUBERNETES, Options, Registration, urn_of
+from seatrial.model.program import KUBERNETES, RegisteredOptions, Registration, urn_of
 from seatrial.model.release import Resource
 from seatrial.model.resource import Ref, annotations_of, dig
 
@@ -37,7 +37,7 @@ def ordered_children(
             parent=component.urn,
             inputs=resource.body,
             dependencies=tuple(sorted({urns[ref] for ref in _before(resource, urns, defines)})),
-            options=Options(retain_on_delete=keeps),
+            options=RegisteredOptions(retain_on_delete=keeps),
             provider=component.provider,
             manner=component.manner,
             object=resource.body,

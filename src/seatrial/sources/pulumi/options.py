@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from seatrial.model.program import Options, Registration, urn_of
+from seatrial.model.program import RegisteredOptions, Registration, urn_of
 from seatrial.model.resource import Body
 from seatrial.sources.pulumi.project import PulumiProject
 
 
-def options_of(said: Body) -> Options:
+def options_of(said: Body) -> RegisteredOptions:
     timeouts = said.get("customTimeouts") or {}
     before = said.get("deleteBeforeReplace")
-    return Options(
+    return RegisteredOptions(
         delete_before_replace=None if before is None else bool(before),
         replace_on_changes=_words(said.get("replaceOnChanges")),
         ignore_changes=_words(said.get("ignoreChanges")),
