@@ -13,9 +13,10 @@ from rehearsed import FINDING, RESULT
 from seatrial.fix.comparing import ResultWithCases
 from seatrial.fix.diff import diff_of
 from seatrial.fix.expressions import expression_of
+from seatrial.fix.fixers.regular_resource import propose
 from seatrial.fix.lines import annotated, with_value
 from seatrial.fix.named_templates import HelperLine, helper_line, with_line_below
-from seatrial.fix.proposal import ByHand, Edits
+from seatrial.fix.proposal import ByHand, Edits, Problem
 from seatrial.fix.proving import Texts, mended
 from seatrial.fix.writing import guard, written
 from seatrial.model.finding import Finding
@@ -294,3 +295,20 @@ def test_only_files_of_the_input_are_changed(folder: Path, monkeypatch: pytest.M
 def test_a_file_that_cannot_be_read_again_is_left_alone(folder: Path) -> None:
     (done,) = written([Patch("gone.yaml", "a: 1\n", "a: 2\n", ())])
     assert done.error.startswith("gone.yaml: read the file again") and list(folder.iterdir()) == []
+
+
+def test_hooks_in_archives_are_not_changed_with_the_others(folder: Path) -> None:
+    """One of four hooks is in a file that may not be changed: the others are changed together."""
+    write(Path(), {f"v2/templates/{name}.yaml": HOOK.replace("web-config", name) for name in "abcd"})
+    release = release_of(HOOK)
+    finding = replace(FINDING, rule="before-hook-creation-deletes-live-resource", objects=(release.resources[0].ref,))
+    case = Case("", (release,))
+    first = next(propose(Problem(finding, case, lambda file: "archived" if file.endswith("d.yaml") else "")))
+    assert first.title == "make ConfigMap/default/a and 3 more regular resources"
+    assert not isinstance(first.change, ByHand)
+    assert sorted({edit.text.path for edit in first.change}) == [
+        "v2/templates/a.yaml",
+        "v2/templates/b.yaml",
+        "v2/templates/c.yaml",
+        "v2/templates/configmap.yaml",
+    ]

@@ -5,12 +5,12 @@ What holds data gets `resource-policy: keep` in their place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from seatrial.fix.lines import replaced_entry, without_annotations, without_entry
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, joined
 from seatrial.fix.unrendered import hook_left_out
-from seatrial.graph import users_of
+from seatrial.graph import needs_of, products_of
 from seatrial.helm import hooks
 from seatrial.model.release import Resource
 from seatrial.model.resource import Ref, annotations_of
@@ -19,6 +19,7 @@ ANNOTATIONS = (hooks.HOOK, hooks.WEIGHT, hooks.DELETE_POLICY)
 HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
 RUNS = ("Job", "Pod")
 """A hook of these kinds has work to do at its event."""
+BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 ADOPTION = "a release that is installed must adopt it once: helm upgrade --take-ownership"
 REFUSES = "helm"
 """The engine that does not take over what exists."""
@@ -50,12 +51,25 @@ def _hook(problem: Problem) -> Resource | None:
 
 
 def _alike(problem: Problem, first: Resource) -> list[Resource]:
-    """Other hooks that run nothing and that no Job or Pod of a hook uses: each upgrade recreates them as well."""
+    """Other hooks that run nothing and that no Job or Pod of a hook needs: each upgrade recreates them as well."""
     release = problem.release_of(first)
-    own = [one for one in release.resources if hooks.is_hook(one.body) and one.ref.kind not in RUNS and one != first]
-    runs = {one.ref for one in release.resources if hooks.is_hook(one.body) and one.ref.kind in RUNS}
-    free = [one for one in own if not any(edge.user.ref in runs for edge in users_of(release, one.ref))]
-    return [one for one in free if not isinstance(without_hook(problem, one), ByHand)]
+    own = [one for one in release.resources if hooks.is_hook(one.body)]
+    needed = _needed_by_runs(own)
+    free = [one for one in own if one.ref.kind not in RUNS and one != first and one.ref not in needed]
+    return [one for one in free if _may_change(problem, without_hook(problem, one))]
+
+
+def _needed_by_runs(own: Sequence[Resource]) -> set[Ref]:
+    """What the Jobs and Pods among hooks name, what produces it, and the rights of their accounts."""
+    needed = {need.object for one in own if one.ref.kind in RUNS for need in needs_of(one)}
+    producing = {one.ref for one in own if needed.intersection(products_of(one))}
+    bindings = [one for one in own if one.ref.kind in BINDINGS and any(need.object in needed for need in needs_of(one))]
+    roles = {need.object for one in bindings for need in needs_of(one)}
+    return needed | producing | {one.ref for one in bindings} | roles
+
+
+def _may_change(problem: Problem, change: Edits | ByHand) -> bool:
+    return not isinstance(change, ByHand) and not any(problem.why_not(edit.text.path) for edit in change)
 
 
 def without_hook(problem: Problem, resource: Resource) -> Edits | ByHand:
