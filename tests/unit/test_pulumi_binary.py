@@ -214,7 +214,7 @@ def test_the_provider_must_be_of_the_version_that_is_asked_for(
     pulumi: str, project: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", project, "--engine", "pulumi@4.30", "--pulumi-binary", pulumi]) == 2
-    words = f"--pulumi-binary {pulumi}: the newest provider that is installed is 4.32.0"
+    words = f"--pulumi-binary {pulumi} runs the provider 4.32.0"
     assert capsys.readouterr().err == f"seatrial: --engine pulumi@4.30: {words}\n"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from seatrial.model.program import Program
+from seatrial.model.release import Release
 from seatrial.model.resource import Body, Ref
 from seatrial.sandbox.client import Binary
 
@@ -42,6 +43,8 @@ class HelmAct(Struct, frozen=True):
     """The helm that runs in place of the SDK."""
     simulated: bool = False
     """Whether Helm 3 is simulated in place of a real Helm."""
+    render: Callable[[list[str]], Release] | None = None
+    """Renders the chart where the cluster serves more API versions than was planned with. The SDK needs none."""
     as_version: tuple[int, ...] = ()
     """The version that is asked for, if another one is rehearsed in its place."""
 

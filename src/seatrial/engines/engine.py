@@ -24,6 +24,7 @@ from seatrial.model.release import Release
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.model.trial import Step, Trial
+from seatrial.sandbox.client import Binary
 
 A = TypeVar("A", bound=Act)
 DefaultTrial = Callable[[str, str, int], tuple[Step, ...]]
@@ -192,6 +193,20 @@ def known_version(asked: EngineId, versions: tuple[str, ...]) -> EngineId:
         span = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else versions[0]
         raise CannotContinue(f"--engine {asked}: this version is not modelled; use {span}")
     return EngineId(asked.name, (alike or versions)[-1])
+
+
+def binary_or_version(
+    setting: Setting, versions: tuple[str, ...], find: Callable[[str], Binary], flag: str, *, words: str
+) -> Setting:
+    """The binary of the user, or the version that is simulated. `words` precede the version of another one."""
+    name, asked = setting.engine.name, setting.engine.version.removeprefix("v")
+    path = setting.binaries.get(name, "")
+    if not path:
+        return replace(setting, engine=known_version(setting.engine, versions))
+    binary = find(path)
+    if asked and binary.version and not f"{binary.version}.".startswith(f"{asked}."):
+        raise CannotContinue(f"--engine {setting.engine}: {flag} {path} {words} {binary.version}")
+    return replace(setting, engine=EngineId(name, binary.version, real=True), config=binary)
 
 
 def round_trip(deploy: str, remove: str, *, removes_at_once: bool = True) -> DefaultTrial:

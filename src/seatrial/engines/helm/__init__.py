@@ -41,9 +41,14 @@ def _run(act: HelmAct, api: Api) -> Ended:
 
 
 def _simulated(planned: PlannedStep[HelmAct], scene: Scene) -> Script:
-    older = planned.act.as_version in NOT_IN_REVISION_IS_REFUSED
     act = v3.Helm3Act(
-        planned.step, planned.name, planned.namespace, scene.memory, planned.release, refuses_unrecorded=older
+        planned.step,
+        planned.name,
+        planned.namespace,
+        scene.memory,
+        planned.release,
+        render=planned.act.render,
+        refuses_unrecorded=planned.act.as_version in NOT_IN_REVISION_IS_REFUSED,
     )
     return v3.play_act(act)
 

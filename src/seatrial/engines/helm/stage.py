@@ -93,19 +93,22 @@ def _deployed(step: Step, setting: Setting, before: Revisions) -> PlannedStep[He
     if not given and setting.history:
         given = setting.history.current.release.values  # Helm keeps them, and a user who reinstalls gives them again.
     values, defaults = before.values(name, namespace, given, step)
-    release = _as_upgrade_or_install(
-        opened,
-        chart if defaults is None else with_own_values(chart, defaults),
-        values,
-        release=name,
-        namespace=namespace,
-        is_upgrade=step.action == "upgrade" and not ("--install" in step.flags and before.is_new(name, namespace)),
-        revision=max(before.numbers(name, namespace), default=0) + 1 if opened.asks(chart) else 1,
-        kube_version=f"v{setting.kube_version}.0",
-        api_versions=setting.api_versions,
-    )
-    if "--skip-crds" in step.flags:
-        release = replace(release, crds=(), skipped_crds=release.crds)
+
+    def render(more: Sequence[str] = ()) -> Release:
+        release = _as_upgrade_or_install(
+            opened,
+            chart if defaults is None else with_own_values(chart, defaults),
+            values,
+            release=name,
+            namespace=namespace,
+            is_upgrade=step.action == "upgrade" and not ("--install" in step.flags and before.is_new(name, namespace)),
+            revision=max(before.numbers(name, namespace), default=0) + 1 if opened.asks(chart) else 1,
+            kube_version=f"v{setting.kube_version}.0",
+            api_versions=tuple(dict.fromkeys((*setting.api_versions, *more))),
+        )
+        return replace(release, crds=(), skipped_crds=release.crds) if "--skip-crds" in step.flags else release
+
+    asks = opened.asks(chart)
     act = HelmAct(
         step.action,
         name,
@@ -115,11 +118,12 @@ def _deployed(step: Step, setting: Setting, before: Revisions) -> PlannedStep[He
         step.flags,
         archive=chart.archive,
         defaults=own_values(chart) if defaults is None else defaults,
-        asks=opened.asks(chart),
+        asks=asks,
+        render=render if asks and setting.config.simulated else None,
     )
     installs = step.action == "install" or "--install" in step.flags
     creates = (namespace,) if installs and "--create-namespace" in step.flags else ()
-    return PlannedStep(step, sdk.NAME, name, namespace, act, release, namespaces=creates)
+    return PlannedStep(step, sdk.NAME, name, namespace, act, render(), namespaces=creates)
 
 
 def _as_upgrade_or_install(

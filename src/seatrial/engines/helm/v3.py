@@ -33,10 +33,11 @@ from seatrial.engines.helm.v3_objects import (
     update,
     wait,
 )
-from seatrial.engines.script import Command, Part, Script
+from seatrial.engines.script import Command, Part, Script, Survey
 from seatrial.helm import hooks
 from seatrial.helm import records as helmrecords
 from seatrial.helm.ownership import owned_by
+from seatrial.kinds.core.crd import api_versions
 from seatrial.model.refusal import Failure, Fault, FaultOf, joined
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import annotations_of, labels_of
@@ -76,6 +77,9 @@ class Helm3Act(Struct, frozen=True):
     """Whether the release is rendered with nothing but what is given now. Helm takes the values of the revision before
     where none are given: of the same chart it makes the same objects again."""
 
+    render: Callable[[list[str]], Release] | None = None
+    """Renders the release, whose templates ask for the API versions of the cluster, with more of these."""
+
     refuses_unrecorded: bool = False
     """Whether an existing object that the previous revision did not contain is an error, as until 3.21."""
 
@@ -106,9 +110,9 @@ def _install(act: Helm3Act) -> Part[None]:
     known = yield from _history(act)
     if known and not (act.has("--replace") and known[-1].status in ("uninstalled", "failed")):
         raise _fault("name-in-use", "cannot re-use a name that is still in use")
-    release = _given(act)
     if not act.has("--skip-crds"):
-        yield from _definitions(release)
+        yield from _definitions(_planned(act))
+    release = yield from _rendered(act)
     main = _main(release)
     live = yield from built(main, "unable to build kubernetes objects from release manifest: ")
     adopted = [] if act.has("--take-ownership") else owned(main, live, act.owner, "install")
@@ -143,7 +147,7 @@ def _upgrade(act: Helm3Act) -> Part[None]:
         yield from _install(replace(act, step=replace(act.step, flags=(*act.step.flags, "--replace"))))
         return
     current, last = _current(act, known), known[-1]
-    release = _with_values(act, current.release)
+    release = _with_values(act, (yield from _rendered(act)), current.release)
     wanted, before = _main(release), _main(current.release)
     live = yield from built(wanted)
     yield from built(before, CURRENT_MANIFEST, "current-manifest")
@@ -265,13 +269,20 @@ ACTS: dict[str, Callable[[Helm3Act], Part[None]]] = {
 }
 
 
-def _given(act: Helm3Act) -> Release:
+def _planned(act: Helm3Act) -> Release:
     assert act.release is not None
     return act.release
 
 
-def _with_values(act: Helm3Act, before: Release) -> Release:
-    release = _given(act)
+def _rendered(act: Helm3Act) -> Part[Release]:
+    """What the templates make of the CRDs that are in the cluster by now. `lookup` finds nothing."""
+    if act.render is None:
+        return _planned(act)
+    found = yield Survey()
+    return act.render(api_versions(found.body["items"]))
+
+
+def _with_values(act: Helm3Act, release: Release, before: Release) -> Release:
     same = act.keeps_values and release.source == before.source
     return before if same and before.values and not release.values else release
 

@@ -13,13 +13,12 @@ import msgspec
 from msgspec.structs import replace
 
 from seatrial.engines.act import Apply, Invocation, Manifest
-from seatrial.engines.engine import PlannedStep, known_version
+from seatrial.engines.engine import PlannedStep, binary_or_version
 from seatrial.engines.kubectl.commands import NAME, VERSION
 from seatrial.engines.kubectl.flags import asked, asked_to_delete
 from seatrial.engines.kubectl.process import FLAG, find
 from seatrial.engines.setting import Setting, is_chart, release_of
 from seatrial.kinds.tables.catalogue import named_kind
-from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, group_of, metadata, name_of, version_of
 from seatrial.model.trial import Step, Trial
@@ -37,13 +36,7 @@ LEFT_OUT = "kubectl: helm template leaves out the CRDs of crds/; pass --include-
 
 def configure(setting: Setting, trial: Trial) -> Setting:
     """The version that is simulated, or the kubectl of the user."""
-    path = setting.binaries.get(NAME, "")
-    if not path:
-        return replace(setting, engine=known_version(setting.engine, (VERSION,)))
-    binary, version = find(path), setting.engine.version.removeprefix("v")
-    if version and not f"{binary.version}.".startswith(f"{version}."):
-        raise CannotContinue(f"--engine {setting.engine}: {FLAG} {path} is kubectl {binary.version}")
-    return replace(setting, engine=EngineId(NAME, binary.version, real=True), config=binary)
+    return binary_or_version(setting, (VERSION,), find, FLAG, words="is kubectl")
 
 
 def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Any]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines.act import Invocation, Up
-from seatrial.engines.engine import PlannedStep, known_version
+from seatrial.engines.engine import PlannedStep, binary_or_version
 from seatrial.engines.pulumi.process import CONFIG, FLAG, NAME, empty_state, find, packed
 from seatrial.engines.setting import Setting, is_chart, release_of, served, values_of
 from seatrial.model.engine import EngineId
@@ -57,14 +57,7 @@ class Programs:
 
 def configure(setting: Setting, trial: Trial) -> Setting:
     """The version that is simulated, or the Pulumi of the user."""
-    path = setting.binaries.get(NAME, "")
-    if not path:
-        return replace(setting, engine=known_version(setting.engine, VERSIONS))
-    binary, version = find(path), setting.engine.version.removeprefix("v")
-    if version and binary.version and not f"{binary.version}.".startswith(f"{version}."):
-        found = f"the newest provider that is installed is {binary.version}"
-        raise CannotContinue(f"--engine {setting.engine}: {FLAG} {path}: {found}")
-    return replace(setting, engine=EngineId(NAME, binary.version, real=True), config=binary)
+    return binary_or_version(setting, VERSIONS, find, FLAG, words="runs the provider")
 
 
 def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Any]:
