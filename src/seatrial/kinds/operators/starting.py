@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from seatrial.kinds import Acts, Create, World
+from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.kinds.operators.manifests import configurations, crds
 from seatrial.kinds.operators.table import OperatorEntry, workload_of
 from seatrial.kinds.workloads.images import image_tag
 from seatrial.kinds.workloads.pod_template import containers_of
-from seatrial.model.resource import Body, Ref, dig, listed, name_of
+from seatrial.model.resource import Body, Ref, dig, listed, name_of, uid_of
 
 CRD_GROUP = "apiextensions.k8s.io"
 CRDS = "crds"
 WEBHOOK_GROUP = "admissionregistration.k8s.io"
 WEBHOOKS = "webhooks"
+COMPONENT = "app.kubernetes.io/component"
 
 
 def start(pod: Body, world: World) -> Acts:
@@ -32,7 +34,7 @@ def start(pod: Body, world: World) -> Acts:
             yield Create(crd, by=operator.name)
     for made in _webhooks_created(operator, pod):
         if world.get(Ref(made["kind"], "", name_of(made), WEBHOOK_GROUP)) is None:
-            yield Create(made, by=operator.name)
+            yield Create(_owned(made, _webhook_owner(operator, world)), by=operator.name)
 
 
 def creator_in(workload: Body) -> OperatorEntry | None:
@@ -53,6 +55,20 @@ def _webhooks_created(operator: OperatorEntry, pod: Body) -> Iterator[Body]:
     variables = (one for _, container in containers_of(pod["spec"]) for one in listed(container, "env"))
     named = (str(one.get("value") or "") for one in variables if one.get("name") == operator.service_variable)
     yield from configurations(operator, namespace_of(pod), next(named, ""))
+
+
+def _webhook_owner(operator: OperatorEntry, world: World) -> Body | None:
+    if not operator.webhook_owner:
+        return None
+    roles = world.select("ClusterRole", "", {COMPONENT: operator.name}, RBAC)
+    return next((role for role in roles if name_of(role).endswith(operator.webhook_owner)), None)
+
+
+def _owned(body: Body, role: Body | None) -> Body:
+    if role is None:
+        return body
+    owner = {"apiVersion": role["apiVersion"], "kind": role["kind"], "name": name_of(role), "uid": uid_of(role)}
+    return {**body, "metadata": {**body["metadata"], "ownerReferences": [owner]}}
 
 
 def crds_created(workload: Body, settings: Iterable[Body] = ()) -> Iterator[Body]:

@@ -108,6 +108,8 @@ class OperatorEntry(Struct, frozen=True):
     webhooks: tuple[OperatorWebhook, ...]
     webhook_labels: dict[str, str]
     """Labels of the webhook configurations that it creates."""
+    webhook_owner: str
+    """How the name of the ClusterRole ends that owns those, if the cluster has one."""
     service_variable: str
     """The environment variable with the name of the Service that those call."""
     charts: tuple[str, ...]
@@ -276,6 +278,7 @@ def _operator(name: str, entry: dict[str, Any]) -> OperatorEntry:
         kinds=tuple(_kinds(entry)),
         webhooks=tuple(_webhooks(entry)),
         webhook_labels=entry.get("webhook_labels", {}),
+        webhook_owner=entry.get("webhook_owner", ""),
         service_variable=entry.get("service_variable", ""),
         charts=tuple(entry.get("charts", ())),
         creates=tuple(entry.get("creates", ())),
