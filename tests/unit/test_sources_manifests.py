@@ -163,6 +163,12 @@ def test_a_step_with_an_unknown_action_lists_the_known_ones(step: str, tmp_path:
         read_trial("t.yaml", lambda name: load(name).actions)
 
 
+def test_an_action_that_takes_nothing_refuses_a_value(tmp_path: Path) -> None:
+    write(tmp_path, {"t.yaml": "steps: [{install: c}, {uninstall: web}]\n"})
+    with pytest.raises(CannotContinue, match=r"t.yaml: steps\[1\]: uninstall takes no value; release: NAME says which"):
+        read_trial("t.yaml", lambda name: load(name).actions)
+
+
 @needs_kustomize
 def test_a_kustomization_is_built_in_the_order_of_kinds(tmp_path: Path) -> None:
     account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: x}\n"

@@ -217,6 +217,8 @@ def _step(written: Any, known: Mapping[str, Takes], place: str) -> Step:
         case "revision":
             return Step(action, revision=_revision(what, place), **fields)
         case "nothing":
+            if what not in (None, {}, ""):
+                raise CannotContinue(f"{place}: {action} takes no value; release: NAME says which release it is")
             return Step(action, **fields)
         case "optional source" if what in (None, {}):
             return Step(action, **fields)
