@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.fix.fixers.regular_resource import ADOPTION, RUNS, without_hook
+from seatrial.fix.fixers.regular_resource import ADOPTION, DEFINITION, for_runs, without_hook
 from seatrial.fix.lines import annotated
 from seatrial.fix.proposal import Fixer, Problem, Proposal, joined
-from seatrial.graph import needs_of, users_of
+from seatrial.graph import users_of
 from seatrial.helm import hooks
-from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Ref
 from seatrial.phrases.objects import users_beyond_hooks
 
 BESIDE = (hooks.WEIGHT, hooks.HOOK)
 LEAVES_NOTHING = f"{hooks.BEFORE_CREATION},{hooks.SUCCEEDED}"
-DEFINITION = "CustomResourceDefinition"
 LOGS = "its objects, and the logs of its pods, are gone when it has succeeded"
 EXISTS = "hook-resource-already-exists"
 
@@ -54,21 +52,7 @@ def _first(resources: list[Resource]) -> str:
 
 
 def _only_for_runs(release: Release, ref: Ref) -> bool:
-    return ref in _for_runs(release) and not users_beyond_hooks(release, ref)
-
-
-def _for_runs(release: Release) -> set[Ref]:
-    """The Jobs and Pods of hooks, what they need, and what is granted to their accounts."""
-    own = [one for one in release.resources if hooks.is_hook(one.body)]
-    found = {one.ref for one in own if one.ref.kind in RUNS}
-    while True:
-        needed = {need.object for one in own if one.ref in found for need in needs_of(one)}
-        granted = {
-            one.ref for one in own if one.ref.group == RBAC and any(need.object in found for need in needs_of(one))
-        }
-        if needed | granted <= found:
-            return found
-        found |= needed | granted
+    return ref in for_runs(release) and not users_beyond_hooks(release, ref)
 
 
 def _users(problem: Problem, needed: Resource) -> Iterator[Resource]:

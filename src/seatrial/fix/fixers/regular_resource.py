@@ -5,21 +5,22 @@ What holds data gets `resource-policy: keep` in their place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from seatrial.fix.lines import replaced_entry, without_annotations, without_entry
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, joined
 from seatrial.fix.unrendered import hook_left_out
 from seatrial.graph import needs_of, products_of
 from seatrial.helm import hooks
-from seatrial.model.release import Resource
-from seatrial.model.resource import Ref, annotations_of
+from seatrial.kinds.access.rbac import GROUP as RBAC
+from seatrial.model.release import Release, Resource
+from seatrial.model.resource import Ref, annotations_of, dig
 
 ANNOTATIONS = (hooks.HOOK, hooks.WEIGHT, hooks.DELETE_POLICY)
 HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
 RUNS = ("Job", "Pod")
 """A hook of these kinds has work to do at its event."""
-BINDINGS = ("RoleBinding", "ClusterRoleBinding")
+DEFINITION = "CustomResourceDefinition"
 ADOPTION = "a release that is installed must adopt it once: helm upgrade --take-ownership"
 REFUSES = "helm"
 """The engine that does not take over what exists."""
@@ -51,21 +52,38 @@ def _hook(problem: Problem) -> Resource | None:
 
 
 def _alike(problem: Problem, first: Resource) -> list[Resource]:
-    """Other hooks that run nothing and that no Job or Pod of a hook needs: each upgrade recreates them as well."""
+    """Other hooks that run nothing, that no Job or Pod of a hook needs, and whose kind does not come with the release.
+
+    Each upgrade recreates them as well.
+    """
     release = problem.release_of(first)
-    own = [one for one in release.resources if hooks.is_hook(one.body)]
-    needed = _needed_by_runs(own)
-    free = [one for one in own if one.ref.kind not in RUNS and one != first and one.ref not in needed]
+    stay = for_runs(release)
+    own = [one for one in release.resources if hooks.is_hook(one.body) and one != first and one.ref not in stay]
+    free = [one for one in own if not _comes_with_its_crd(one, release)]
     return [one for one in free if _may_change(problem, without_hook(problem, one))]
 
 
-def _needed_by_runs(own: Sequence[Resource]) -> set[Ref]:
-    """What the Jobs and Pods among hooks name, what produces it, and the rights of their accounts."""
-    needed = {need.object for one in own if one.ref.kind in RUNS for need in needs_of(one)}
-    producing = {one.ref for one in own if needed.intersection(products_of(one))}
-    bindings = [one for one in own if one.ref.kind in BINDINGS and any(need.object in needed for need in needs_of(one))]
-    roles = {need.object for one in bindings for need in needs_of(one)}
-    return needed | producing | {one.ref for one in bindings} | roles
+def for_runs(release: Release) -> set[Ref]:
+    """The Jobs and Pods of hooks, what they need, what produces it, and what is granted to their accounts."""
+    own = [one for one in release.resources if hooks.is_hook(one.body)]
+    found = {one.ref for one in own if one.ref.kind in RUNS}
+    while True:
+        needed = {need.object for one in own if one.ref in found for need in needs_of(one)}
+        granted = {
+            one.ref for one in own if one.ref.group == RBAC and any(need.object in found for need in needs_of(one))
+        }
+        producing = {one.ref for one in own if found.intersection(products_of(one))}
+        if needed | granted | producing <= found:
+            return found
+        found |= needed | granted | producing
+
+
+def _comes_with_its_crd(resource: Resource, release: Release) -> bool:
+    """Whether its CRD is among the templates: Helm cannot build it as a regular resource of the same release."""
+    crds = (one.body["spec"] for one in release.resources if one.ref.kind == DEFINITION)
+    return any(
+        (dig(spec, "names", "kind"), spec.get("group")) == (resource.ref.kind, resource.ref.group) for spec in crds
+    )
 
 
 def _may_change(problem: Problem, change: Edits | ByHand) -> bool:
