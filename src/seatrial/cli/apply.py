@@ -59,7 +59,7 @@ def apply(
     cluster: ClusterFlags = CURRENT,
     display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
-    """Apply manifests to a cluster in the order of their dependencies, with waits for what each object needs.
+    """Apply manifests to a cluster in the order of their dependencies, each object when what it needs is ready.
 
     A namespace exists, a CRD is served, a webhook answers, a Secret has been created before an object that needs it is
     applied. Shows the plan first. Stops at the first failure and reports the object at its root. A run that was stopped

@@ -62,16 +62,17 @@ def check(
     does not render, a missing tool), 3 nothing could be rehearsed. The first lines of the report list what was not
     rehearsed. A step that fails or hangs is always a finding: step-fails (ST001) if no rule explains it.
 
-    seatrial.yaml, beside the input or above it, sets defaults for some of the flags.
+    seatrial.yaml, in the folder of the input or in a parent folder, sets defaults for some of the flags.
 
-    Certainty: will happens on every cluster, likely on an ordinary one (pods, volumes and operators take seconds, the
-    control plane takes milliseconds), may only on a very slow or a very fast one, or if a fact is not known.
+    Certainty of a finding: "will" if it happens on every cluster; "likely" if on an ordinary one (pods, volumes and
+    operators take seconds, the control plane takes milliseconds); "may" if only on a very slow or a very fast one, or
+    if a fact is not known.
 
     Parameters
     ----------
     output
         Format of the report: full, concise, json, sarif, junit, github, markdown or html (default: full). With =FILE
-        it is written to a file, beside the report on standard output. Repeatable.
+        it is written to a file, in addition to the report on standard output. Repeatable.
     compare
         Rehearse OLD (same kind of input, or git:REF) with the same trial, and report which findings and dependencies
         are gone, new and unchanged. Only new ones exit 1.
@@ -84,7 +85,7 @@ def check(
         ordinary, the lazy and the eager schedule of each engine.
     no_cache
         Rehearse again even if nothing has changed since the last check. Results are kept in $XDG_CACHE_HOME/seatrial
-        (default: ~/.cache/seatrial), without any object.
+        (default: ~/.cache/seatrial); the cache contains no objects.
     """
     from seatrial.cli import fixes, outputs, terminal
 

@@ -34,8 +34,8 @@ LiveFlag = Annotated[
     bool,
     flag("--live", group=LIVE),
     Parameter(
-        help="Start from what the cluster has now, as with --assume and the file of `seatrial snapshot`: what is not "
-        "there is absent, and a release that is deployed there is upgraded. The cluster is only read."
+        help="Start from the current state of the cluster, as with --assume and a file of `seatrial snapshot`. A "
+        "prerequisite that it does not have is missing, and a deployed release is upgraded. The cluster is only read."
     ),
 ]
 

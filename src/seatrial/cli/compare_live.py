@@ -25,7 +25,7 @@ def compare_live(
     release: ReleaseFlags = NO_FLAGS,
     display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
-    """Rehearse a step from what a cluster has, and show where the cluster differs from the rehearsal.
+    """Rehearse a step from the state of a cluster, and show where the real result differs.
 
     The step is the last one of a trial file, or the deployment of an input: an upgrade if Helm has deployed it. It
     starts from the cluster as it is now, or from --assume SNAPSHOT, taken before the real deployment. What differs

@@ -53,7 +53,7 @@ class ReleaseFlags:
     `helm get all` output or rendered YAML; FILE@REVISION picks one). Rehearses install OLD, upgrade, upgrade again,
     rollback, uninstall, reinstall."""
     steps: Annotated[Texts, flag("--steps", group=REHEARSAL, value="NAME,NAME")] = ()
-    """Steps to rehearse, such as install,upgrade (default: all, up to the reinstall)."""
+    """Steps to rehearse, such as install,upgrade (default: all)."""
     engine: Annotated[Texts, flag("--engine", group=REHEARSAL, value="NAME[@VERSION]")] = ()
     """Deployment engine: helm, kubectl, argocd, flux or pulumi (default: the one that fits the input). Repeatable."""
     helm_binary: Annotated[str, flag("--helm-binary", group=REHEARSAL, value="PATH")] = ""
@@ -61,7 +61,8 @@ class ReleaseFlags:
     kubectl_binary: Annotated[str, flag("--kubectl-binary", group=REHEARSAL, value="PATH")] = ""
     """kubectl binary to rehearse with instead of the simulated kubectl."""
     pulumi_binary: Annotated[str, flag("--pulumi-binary", group=REHEARSAL, value="PATH")] = ""
-    """Pulumi binary to rehearse with instead of the simulated Pulumi. Needs the installed plugin of Kubernetes."""
+    """Pulumi binary to rehearse with instead of the simulated Pulumi. Needs its
+    Kubernetes provider plugin to be installed."""
     compare_engines: Annotated[bool, flag("--compare-engines", group=REHEARSAL)] = False
     """Rehearse with the real engine (--helm-binary, --kubectl-binary, --pulumi-binary, else the one on the PATH) and
     with the built-in one, and report every difference: outcomes, errors, events, objects at the end."""
@@ -148,7 +149,7 @@ class FindingFlags:
     ignore: Annotated[Texts, flag("--ignore", group=FINDINGS, value="RULE,RULE")] = ()
     """Do not report these rules. Repeatable."""
     baseline: Annotated[str, flag("--baseline", group=FINDINGS, value="FILE")] = ""
-    """Findings that are known: they do not fail the check, unless they have become worse."""
+    """Known findings: they do not fail the check, unless they have become worse."""
     write_baseline: Annotated[str, flag("--write-baseline", group=FINDINGS, value="FILE")] = ""
     """Write all findings to FILE, for --baseline."""
 
@@ -159,13 +160,13 @@ class FaultFlags:
     """What may go wrong beside the release."""
 
     interrupted: Annotated[bool, flag("--interrupted", group=REHEARSAL)] = False
-    """Also kill each step after each of its writes, on an ordinary cluster: run the same command again, then a rollback
-    or another way out. Reports where the release is locked, objects are lost or left over, and the commands that help.
-    -v lists all moments."""
+    """Also kill each step after each of its writes, on an ordinary cluster, and repeat it; then try a rollback or
+    another way out. Reports where the release stays locked or objects are lost or left over, and the commands that
+    repair it. -v lists the result for each write."""
     explore: Annotated[int, flag("--explore", group=REHEARSAL, value="N")] = 0
-    """Also try up to N schedules between a slow and a fast cluster: orders that are open by what controllers and
-    requests read and write first, then seeded ones. A finding has the schedule that shows it, for
-    `seatrial run --schedule FILE`."""
+    """Also try up to N schedules in which some objects are slow and others fast: first those where one controller reads
+    what another one writes, then random ones (the same in every run). A finding shows its schedule, which
+    `seatrial run --schedule FILE` replays."""
 
 
 @Parameter(name="*")
@@ -179,7 +180,7 @@ class FixFlags:
     fix: Annotated[bool, flag("--fix", group=FIXES)] = False
     """Write the safe fixes to the files of the input, and report what remains."""
     unsafe: Annotated[bool, flag("--unsafe-fixes", group=FIXES)] = False
-    """With --diff or --fix: also fixes that change something else; the report says what."""
+    """With --diff or --fix: also fixes with side effects, which the report names."""
 
 
 NO_FLAGS = ReleaseFlags()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 GENERATE = App(
     name="generate",
-    help="Write orders, gate Jobs, health checks, notes and tests for a release.",
+    help="Write ordering annotations, gate Jobs, health checks, notes and tests for a release.",
     help_format="plaintext",
     help_formatter=Help(),
     help_flags=("--help", "-h"),

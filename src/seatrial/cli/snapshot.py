@@ -25,7 +25,7 @@ def snapshot(
     release: ReleaseFlags = NO_FLAGS,
     display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
-    """Write what a real cluster has to a file, which `--assume` takes.
+    """Save the state of a cluster to a file for `--assume`.
 
     Reads the kinds that are served, CRDs, webhooks and whether their backends are ready, namespaces, quotas, storage
     and priority classes, operators, settings of Argo CD, objects of Flux, and Helm's release history. With an input,

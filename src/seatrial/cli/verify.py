@@ -37,7 +37,7 @@ def verify(
     cluster: ClusterFlags = CURRENT,
     display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
-    """Verify a deployment on a live cluster: what the input brings, against what is there.
+    """Verify a deployment: compare the input with what is in the cluster.
 
     Every object exists and is usable; Secrets that operators create have the keys that are used; nothing was written
     before what it needs existed; objects that were there before were not replaced; nothing of earlier revisions is

@@ -1,4 +1,4 @@
-"""`seatrial wait`: until things of a live cluster are usable."""
+"""`seatrial wait`: until objects of a live cluster are usable."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def wait(
     cluster: ClusterFlags = CURRENT,
     display: OutputFlags = DEFAULT_OUTPUT,
 ) -> int:
-    """Wait until things of a cluster are truly usable, and otherwise report what is missing.
+    """Wait until objects of a cluster are usable, or report what is missing.
 
     A webhook must have a Service, ready endpoints and a CA, and answer a dry run. A CRD must be Established and its
     versions in discovery. A PVC must be bound, unless its class waits for a pod. A release must be deployed and its

@@ -6,12 +6,12 @@ With `ttlSecondsAfterFinished: 0` the cluster deletes a Job as soon as it finish
 completion of hook` forever. The migration itself was done. Since 3.0 Argo CD puts a finalizer on hooks until it has
 seen their result, so these versions are not affected.
 
-Helm 4 watches the Job and gets its completion and its deletion one right after the other. If the second comes first,
-the hook is `NotFound`, and the install fails or waits until `--timeout`
+Helm 4 watches the Job, which is completed and deleted within a moment. If Helm sees only the deletion, the hook is
+`NotFound`, and the install fails or waits until `--timeout`
 ([31786](https://github.com/helm/helm/issues/31786)). Helm 3 treats a deleted hook as finished.
 
 Whether the engine sees the Job between its completion and its deletion is a race. With Helm 4 the finding is a `may`;
-with Argo CD it is what the rehearsal shows. With a TTL of some seconds it is the same race, rarely lost.
+with Argo CD it is what the rehearsal shows. A TTL of a few seconds makes the race unlikely, but does not remove it.
 
 ## Example
 ```yaml

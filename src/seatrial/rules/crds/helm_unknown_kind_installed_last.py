@@ -5,11 +5,11 @@ Helm creates regular resources kind by kind, in a fixed order. Kinds that are no
 name: custom resources, and some built-in kinds such as RuntimeClass. A pod that names a RuntimeClass of its own release
 is rejected, because the RuntimeClass is created later: `pod rejected: RuntimeClass "sandbox" not found`. A bare Pod
 fails the install. The pods of a Deployment or a Job are created by a controller, which is rejected and retries: the
-release recovers, after alarming events.
+release recovers, after warning events.
 
 The second install of the same chart finds the RuntimeClass and succeeds, so the problem shows only on a new cluster.
 PriorityClass has been in the list since Helm 3.13. SecurityContextConstraints of OpenShift come last as well, but are
-not reported: whether a pod needs one depends on who may use which.
+not reported: which one a pod gets depends on RBAC.
 
 kubectl has no kind order: files are applied by name, and a PriorityClass in `priorities.yaml` comes after the
 Deployment in `app.yaml`. `kubectl apply -k` sorts by kind, with a list that lacked PriorityClass up to kubectl 1.20.

@@ -1,22 +1,22 @@
 """A custom resource is of a kind whose CRD an operator generates, and Helm resolves the kind before the CRD exists.
 
 ## What happens
-Some CRDs are in no file. Gatekeeper generates one for each ConstraintTemplate, Crossplane for each
+Some CRDs are not in any file. Gatekeeper generates one for each ConstraintTemplate, Crossplane for each
 CompositeResourceDefinition and each Provider that it installs, OLM for what a Subscription installs. Cilium's operator
 and Crossplane create their own CRDs when they start; their charts do not contain them. A chart that contains the
-template, or the operator, and a custom resource of the new kind fails on every fresh cluster: Helm resolves the kind of
-every resource before it sends the first one, so the operator has not seen the template yet: `no matches for kind
-"K8sRequiredLabels"`. Neither the order nor `--wait` changes that.
+template, or the operator, and a custom resource of the new kind fails on every new cluster. Helm resolves the kind of
+every resource before it sends the first one, so the operator has not seen the template yet, and Helm reports `no
+matches for kind "K8sRequiredLabels"`. Neither another order nor `--wait` changes that.
 
 `kubectl apply` fails too, but applies everything else. The second run finds the kind if the operator was fast enough; a
 pipeline that runs the command once fails. Pulumi retries for 63 seconds.
 
-As a post-install hook the custom resource is resolved when Helm runs the hook. By then the operator has had only a
-moment: Helm does not wait for templates. On clusters where the template has existed for long, everything works, which
+If the custom resource is a post-install hook, Helm resolves its kind when it runs the hook. That is still a race: Helm
+does not wait until the operator has created the CRD. On clusters that already have the CRD everything works, which
 hides the problem.
 
-The kinds that a Subscription or a Provider installs are in its package and cannot be known here: a custom resource
-whose group is named like the package is a `may`.
+The CRDs that a Subscription or a Provider installs are in its package, which seatrial does not read. A custom resource
+whose group has the name of the package is reported as `may`.
 
 ## Example
 ```yaml

@@ -1,14 +1,14 @@
-"""A Kustomization depends on one that is Ready as soon as it is applied, so it starts before anything there runs.
+"""A Kustomization depends on one that is Ready as soon as it is applied, so it starts before those objects run.
 
 ## What happens
 `dependsOn` waits until the other Kustomization is Ready. Without `wait: true` or `healthChecks` that only means that
-its objects were applied; `healthChecks` only wait for the objects that they name. A HelmRelease among the others has
-not started, no Deployment is available, no webhook answers, and no chart has created its CRDs. The dependent
+its objects were applied; `healthChecks` only wait for the objects that they name. At that time a HelmRelease
+in it has not started, no Deployment is available, no webhook answers, and no chart has created its CRDs. The dependent
 Kustomization fails its dry run and is retried after its `retryInterval`, which defaults to the whole `interval`. The
 second attempt usually succeeds, so the problem shows up when a cluster is rebuilt and looks like a slow network.
 
-`dependsOn` of a Kustomization names Kustomizations only, and that of a HelmRelease HelmReleases only. It does not order
-deletion.
+`dependsOn` of a Kustomization names Kustomizations only, `dependsOn` of a HelmRelease names HelmReleases only. It does
+not order deletion.
 
 ## Example
 ```yaml
@@ -23,8 +23,8 @@ spec: {path: ./databases, dependsOn: [{name: operators}]}
 
 ## Instead
 Set `wait: true` on the Kustomization that others depend on: it is then Ready when all its objects are, including
-HelmReleases. `wait: true` ignores `healthChecks`; without it, they list what Flux waits for. A short `retryInterval`
-reduces the delay.
+HelmReleases. With `wait: true` Flux ignores `healthChecks`; without it, Flux waits only for the objects listed
+there. A short `retryInterval` reduces the delay.
 
 ## Fix safety
 With `wait: true`, one object that never becomes ready keeps the Kustomization and all its dependents from being Ready.

@@ -1,16 +1,15 @@
 """Helm deletes a hook object after success, but a workload or a later hook still needs it.
 
 ## What happens
-Helm applies `hook-succeeded` when all hooks of the event have succeeded, in reverse order. A ServiceAccount, Secret,
-Role or ConfigMap has succeeded as soon as it exists. Such a pre-install hook serves the other pre-install hooks, is
-deleted, and only then does Helm create the workloads that use it. Nor can a post-install hook use an object that a
-pre-install hook created.
+When all hooks of an event have succeeded, Helm deletes those with `hook-succeeded`, in reverse order. A ServiceAccount,
+Secret, Role or ConfigMap has succeeded as soon as it exists. So the other pre-install hooks can use it; then Helm
+deletes it, and creates the workloads that use it. A post-install hook does not find it either.
 
 Helm reports success. The pods report that the object is not found, although `helm get hooks` lists it.
 
-Argo CD deletes such hooks when the whole sync operation has succeeded. It does not wait for the last wave, so the pods
-may not even exist by then. Pods that run keep running, but the next one (on another node, or after a crash) does not
-find the object. Every sync repeats that.
+Argo CD deletes such hooks when the whole sync operation has succeeded. It does not wait until the last
+wave is healthy, so the pods may not exist yet. Running pods keep running, but the next pod (on another node, or after a
+crash) does not find the object. Every sync repeats that.
 
 ## Example
 ```yaml

@@ -6,14 +6,14 @@ Service of the database. A hook pod that needs one of them is rejected or does n
 and then reports `uninstallation completed with 1 error(s)`; the release is gone. What the hook should clean up stays,
 and so does its Job.
 
-The install and all upgrades work, so the problem shows only at the end. Running `helm uninstall` again does not help,
+The install and all upgrades work, so the problem shows only on uninstall. Running `helm uninstall` again does not help,
 because the release no longer exists.
 
 With Flux the HelmRelease reports `Helm uninstall failed`. On the retry there is no release any more, and the
 HelmRelease is deleted.
 
-Argo CD runs them as `PostDelete` hooks, all at once and without a timeout: the Application stays as long as one of them
-has not completed.
+Argo CD runs post-delete hooks as `PostDelete` hooks, all at once and without a timeout: the Application stays until all
+of them have completed.
 
 ## Example
 ```yaml

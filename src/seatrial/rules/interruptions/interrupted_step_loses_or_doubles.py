@@ -1,14 +1,14 @@
-"""A step dies after one of its writes. Repeating it succeeds, and leaves objects missing or twice.
+"""A step dies after one of its writes. Repeating it succeeds, but objects are missing or duplicated.
 
 ## What happens
 `seatrial check --interrupted` kills each step after each of its writes, repeats it, and compares the objects with those
-of the same step if nothing dies. A step that reports success should lead to the same objects. It does not
+of the same step without a kill. A repeated step that reports success should lead to the same objects. It does not in
+two cases:
 
-- where a name is generated: the process died before it could note the name, and the next run creates another object.
-  Pulumi does so for every resource without `metadata.name`. Nothing deletes the first one, and if it is a Deployment, a
-  CronJob or a Service of type LoadBalancer, both run.
-- where what is left to do is decided by what is there: an object that the first run had deleted is not missed by the
-  second.
+- A name is generated. The process dies before it records the name, and the next run creates a second object under
+  another name. Pulumi generates names for all resources without `metadata.name`. Nothing deletes the first object: two
+  Deployments, CronJobs or load balancers run.
+- The engine looks at the existing objects to decide what to do. It does not notice that the first run deleted one.
 
 ## Example
 ```yaml
@@ -18,11 +18,11 @@ resources:
 ```
 
 ## Instead
-Give names to the objects that must not be there twice. After an interrupted `pulumi up`, run `pulumi refresh` first: it
-asks what became of pending creations.
+Set `metadata.name` on objects that must exist only once. After an interrupted `pulumi up`, run `pulumi refresh` first:
+it asks what to do about pending creations.
 
 ## Fix safety
-There is no automatic fix: which of two objects is in use is not known. The finding names those that are left over.
+There is no automatic fix: seatrial does not know which of two objects is in use. The finding names the surplus ones.
 """
 
 from __future__ import annotations

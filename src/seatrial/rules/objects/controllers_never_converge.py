@@ -1,9 +1,9 @@
 """Two controllers change the same object back and forth, forever.
 
 ## What happens
-Each controller corrects what the other one wrote: two HorizontalPodAutoscalers that scale one Deployment to different
-sizes, say. No tool reports an error. The object never comes to rest: pods start and stop all the time, the controllers
-and the API server are busy, and clients that wait for a stable object time out or succeed by luck.
+Each controller overwrites what the other one wrote, for example two HorizontalPodAutoscalers that scale one Deployment
+to different sizes. No tool reports an error. The object never becomes stable: pods start and stop all the time, the
+controllers and the API server are busy, and clients that wait for the object may time out.
 
 ## Example
 ```yaml
@@ -23,10 +23,10 @@ spec:
 ```
 
 ## Instead
-Let one object decide about each field: delete one of the two, or give them different targets.
+Let only one controller write each field: delete one of the two objects, or give them different targets.
 
 ## Fix safety
-There is no automatic fix: which of the two is wanted is not known.
+There is no automatic fix: only you know which of the two you want.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ an object, label and annotate it first, or deploy once with `--take-ownership`.
 
 ## Fix safety
 Adoption changes only metadata, but from then on uninstalling this release deletes the object. Never adopt an object
-that another release still contains: they undo each other's changes.
+that another release still contains: the two releases would undo each other's changes.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 An operator that must clean up puts a finalizer on its custom resources: a deleted one keeps a `deletionTimestamp` and
 stays until the operator removes the finalizer. Helm deletes the workloads of a release first, then its roles, bindings
 and ServiceAccounts, and unknown kinds last; that includes every custom kind. When the custom resource is deleted, its
-operator is already gone. A pod of it may run for some more seconds, but its ServiceAccount has no rights any more. The
+operator is already gone. Its pod may run for a few more seconds, but its ServiceAccount has no rights any more. The
 deletion request succeeds, so Helm reports success; `helm uninstall --wait` waits until its timeout.
 
 `kubectl delete -f` deletes in file order, so the namespace, the CRD and the operator are deleted before the custom
@@ -17,16 +17,17 @@ removes the finalizer, and the object is deleted.
 
 Flux waits for what Helm deletes, unless the HelmRelease sets `uninstall.disableWait`, and reports `termination
 timeout`; on retry the release no longer exists, and the HelmRelease is deleted. A Kustomization deletes custom
-resources before workloads, does not wait in between, and is gone at once. `dependsOn` does not order deletions: of
-Kustomizations or HelmReleases that are deleted together, any may be first.
+resources before workloads, does not wait in between, and is gone at once. `dependsOn` does not order deletions:
+Kustomizations or HelmReleases that are deleted together are deleted in any order.
 
-If the operator's ServiceAccount and rights are not part of the release, it is a race between its last seconds and the
-deletion, and a `may`. So is a release with a pre-delete hook that runs its own program, unless the step hangs.
+If the operator's ServiceAccount and roles are not part of the release, its pod may still remove the finalizer before it
+stops: the finding is a `may`. It is a `may` as well if a pre-delete hook of the release runs a program that
+seatrial cannot read, unless the step hangs.
 
 A finalizer may be part of the manifest. If it is named after the group of the custom resource, and a workload of the
-release has rights to that group, this workload is `likely` the one that removes it. If the release only has the CRD
-beside a workload, it is a `may`. If nothing that is modelled or described removes the finalizer, the object stays
-Terminating whenever it is deleted, also when an upgrade drops it.
+release has rights to that group, that workload probably removes it, and the finding is `likely`. If the release has the
+CRD and a workload, but no such rights, it is a `may`. If no known or described operator removes the finalizer, the
+object stays Terminating whenever it is deleted, also when an upgrade removes it.
 
 ## Example
 ```
@@ -38,7 +39,7 @@ templates/scaling.yaml   ScaledObject       # finalizer.keda.sh
 Put the operator and its custom resources into two releases, and uninstall them in reverse order (with Flux: remove the
 custom resources in one commit and the operator in a later one). Or add a pre-delete hook Job that deletes the custom
 resources and waits until they are gone (`kubectl delete scaledobjects --all` waits by itself). With kubectl use two
-folders, and delete that of the custom resources first. With Pulumi let the custom resource depend on the operator and
+folders, and delete the custom resources first. With Pulumi let the custom resource depend on the operator and
 its role bindings.
 
 ## Fix safety

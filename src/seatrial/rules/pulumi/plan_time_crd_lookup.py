@@ -2,14 +2,14 @@
 
 ## What happens
 Some charts check with `.Capabilities.APIVersions.Has` or `lookup` whether a CRD exists, and `fail` if it does not. In a
-Pulumi program the CRD often comes from the program itself, from an earlier chart, and `dependsOn` says so. That does
-not help. `pulumi up` starts with a preview, in which nothing is created, and renders a `helm.v4.Chart` there, against
+Pulumi program an earlier chart often creates the CRD, and the chart names it in `dependsOn`. That does not help.
+`pulumi up` starts with a preview, in which nothing is created, and renders a `helm.v4.Chart` there, against
 the cluster as it is. A `helm.v3.Chart` is rendered whenever the program runs, in a preview or not, and waits for none
 of its dependencies. So the first `up` on a new cluster fails before it creates anything, and so does every retry. On a
 cluster that already has the CRDs it works, so the problem shows up when a cluster is rebuilt.
 
 A custom resource whose CRD does not exist yet is not affected: the preview accepts it, and `up` retries its creation.
-Only charts that check are. Terraform's `kubernetes_manifest` needs the CRD of any custom resource at plan time.
+Only charts with such a check are. Terraform's `kubernetes_manifest` needs the CRD of any custom resource at plan time.
 
 ## Example
 ```yaml

@@ -6,7 +6,8 @@
 and pods are deleted. With `failurePolicy: Fail` (the default) every matching write is rejected with `service "..." not
 found`, in all namespaces it covers, for all clients. Even reinstalling the chart may fail because of it.
 
-The error names a Service, so people look for a missing Service. The configuration is what should not be there.
+The error names a Service, so people look for a missing Service. The cause is the webhook configuration, which should
+have been deleted.
 
 ## Example
 ```yaml
@@ -25,7 +26,7 @@ pre-delete hook; a chart does not show whether it does.
 
 ## Fix safety
 For existing releases, a hook that becomes a regular resource is a hook-to-release flip: adopt it first, or delete it
-(`kubectl delete validatingwebhookconfiguration NAME`), which only lets through what the webhook would have rejected.
+(`kubectl delete validatingwebhookconfiguration NAME`). Until it is recreated, matching writes are not checked.
 """
 
 from __future__ import annotations
