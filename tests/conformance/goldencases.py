@@ -66,13 +66,17 @@ def read(engine: str, name: str) -> Case:
 
 def played(case: Case, folder: Path) -> Rehearsal:
     """The case with the model, on the fast cluster that it was recorded on."""
+    (plan,) = plans(CheckOptions((str(folder / "trial.yaml"),), repos=written(case, folder)))
+    return rehearse(plan, "eager")
+
+
+def written(case: Case, folder: Path) -> tuple[str, ...]:
+    """Write the input of a case; returns where its repositories are."""
     for path, text in case.files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(RANDOM.sub(lambda found: "x" * int(found[1]), text))
-    repos = tuple(f"{url}={folder / path}" for url, path in case.repos.items())
-    (plan,) = plans(CheckOptions((str(folder / "trial.yaml"),), repos=repos))
-    return rehearse(plan, "eager")
+    return tuple(f"{url}={folder / path}" for url, path in case.repos.items())
 
 
 def recorded(case: Case, rehearsal: Rehearsal) -> list[Seen]:

@@ -29,7 +29,7 @@ def key_of(options: CheckOptions, beside: str) -> str:
     The user's binaries and programs read what cannot be listed, and a check that changes files has to look at them.
     """
     fixing = options.fixing
-    binaries = (options.helm_binary, options.kubectl_binary, options.pulumi_binary)
+    binaries = (options.helm_binary, options.kubectl_binary, options.pulumi_binary, options.engine_binaries)
     if any(binaries) or options.compare_engines or options.trust:
         return ""
     if fixing is not None and fixing.least is None:

@@ -63,9 +63,12 @@ class ReleaseFlags:
     pulumi_binary: Annotated[str, flag("--pulumi-binary", group=REHEARSAL, value="PATH")] = ""
     """Pulumi binary to rehearse with instead of the simulated Pulumi. Needs its
     Kubernetes provider plugin to be installed."""
+    engine_binaries: Annotated[Texts, flag("--engine-binaries", group=REHEARSAL, value="ENGINE=DIR")] = ()
+    """Folder with the controllers of Argo CD or Flux to rehearse with instead of the simulated ones. Repeatable."""
     compare_engines: Annotated[bool, flag("--compare-engines", group=REHEARSAL)] = False
-    """Rehearse with the real engine (--helm-binary, --kubectl-binary, --pulumi-binary, else the one on the PATH) and
-    with the built-in one, and report every difference: outcomes, errors, events, objects at the end."""
+    """Rehearse with the real engine (--helm-binary, --kubectl-binary, --pulumi-binary, else the one on the PATH;
+    --engine-binaries) and with the built-in one, and report every difference: outcomes, errors, events, objects at the
+    end."""
     namespace: Annotated[str, flag("--namespace", "-n", group=REHEARSAL, value="NAME")] = ""
     """Namespace of the release (default: default)."""
     release_name: Annotated[str, flag("--release-name", group=REHEARSAL, value="NAME")] = ""
@@ -206,6 +209,7 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
         helm_binary=release.helm_binary,
         kubectl_binary=release.kubectl_binary,
         pulumi_binary=release.pulumi_binary,
+        engine_binaries=release.engine_binaries,
         compare_engines=release.compare_engines,
         values=ValueFlags(
             files=split(release.values),

@@ -14,6 +14,8 @@ from seatrial.model.timeline import Effect, Event
 BEFORE_THE_TRIAL = -1
 CLOCK = "clock"
 """Actor name for events caused by a passed deadline."""
+MESSAGE = "Event"
+"""The kind of what controllers of an engine tell users, which hides with their objects."""
 
 
 class Recorder:
@@ -29,6 +31,8 @@ class Recorder:
         self._given_up: dict[int, int] = {}
         self._refused_reads: list[tuple[int, Refusal]] = []
         self._accepted: list[Event] = []
+        self.hidden: set[Ref] = set()
+        """Objects of an engine itself, such as its settings: what happens to them is no part of the rehearsal."""
 
     def begin(self, step: int, actor: str = "", unordered: tuple[str, ...] = ()) -> None:
         """Start a step. `unordered` are verbs that `actor` sends at once for all objects of a kind."""
@@ -106,7 +110,7 @@ class Recorder:
         return tuple(writes), tuple(refusal for index, refusal in self._refused_reads if index >= start)
 
     def _since(self, start: int) -> list[Event]:
-        return self._events[max(0, start - self._forgotten) :]
+        return [event for event in self._events[max(0, start - self._forgotten) :] if not self._is_hidden(event)]
 
     def _add(self, event: Event) -> int:
         self._events.append(event)
@@ -154,7 +158,10 @@ class Recorder:
         events = [
             event for _, run in groupby(blocks, self._batch) for block in self._sorted(list(run)) for event in block
         ]
-        return [event for event in events if not self._is_idle(event)]
+        return [event for event in events if not self._is_idle(event) and not self._is_hidden(event)]
+
+    def _is_hidden(self, event: Event) -> bool:
+        return bool(self.hidden) and (event.object in self.hidden or event.object.kind == MESSAGE)
 
     def _is_idle(self, event: Event) -> bool:
         stopped = self._given_up.get(event.step)

@@ -7,7 +7,7 @@ sent replies, which one driver plays against the embedded cluster or a live one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -15,6 +15,9 @@ from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Event, Operation, Outcome, Reconciled
 from seatrial.sandbox import Door
+
+if TYPE_CHECKING:
+    from seatrial.engines.script import Answer, Line
 
 
 class Api(Protocol):
@@ -47,6 +50,26 @@ class Api(Protocol):
 
     def hang_up(self) -> None:
         """Refuse whatever is waited for, so that a client which takes no cancellation ends by itself."""
+        ...
+
+
+class ApiBesideUser(Api, Protocol):
+    """The same where a user acts as well, while the client runs: on the embedded cluster."""
+
+    def do(self, line: Line) -> Answer:
+        """Do a line of a script beside the client, in the name of its engine."""
+        ...
+
+    def hide(self, refs: Iterable[Ref]) -> None:
+        """Leave objects of the engine itself out of the rehearsal, from its start."""
+        ...
+
+    def silent_seconds(self) -> float:
+        """How long the client has requested nothing, and nothing was sent to it."""
+        ...
+
+    def requests(self) -> int:
+        """How many requests the client has sent."""
         ...
 
 

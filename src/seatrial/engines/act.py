@@ -49,6 +49,16 @@ class HelmAct(Struct, frozen=True):
     """The version that is asked for, if another one is rehearsed in its place."""
 
 
+class ProgramFolder(Struct, frozen=True):
+    """A folder with the executables of an engine, and its version."""
+
+    given: str
+    """As the user gives it: `argocd=DIR`."""
+    version: str
+    found: dict[str, str]
+    """The executables that it needs, by name: in the folder, or on the PATH."""
+
+
 class Manifest(Struct, frozen=True):
     """An object, and the file that it was read from; none where it is only named."""
 
@@ -102,4 +112,20 @@ class Invocation(Struct, frozen=True):
     """What the engine remembers outside of the cluster, as the step before left it."""
 
 
-Act = HelmAct | Invocation | Apply | Sync | Reconcile | Up
+class RealControllers(Struct, frozen=True):
+    """The user's own controllers of an engine, which run in place of the simulated ones."""
+
+    programs: ProgramFolder
+    action: str
+    instead_of: Sync | Reconcile
+    """What the simulated ones do."""
+    given: tuple[Body, ...] = ()
+    """The objects that the user gives to the engine, with the URLs of their sources."""
+    settings: tuple[Body, ...] = ()
+    """Objects of the engine itself."""
+    trees: dict[str, dict[str, bytes]] = {}
+    """The files of each source, by its URL."""
+    flags: tuple[str, ...] = ()
+
+
+Act = HelmAct | Invocation | RealControllers | Apply | Sync | Reconcile | Up

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial import engines
-from seatrial.engines import Api, Ended
+from seatrial.engines import ApiBesideUser, Ended
 from seatrial.engines.act import Act
 from seatrial.engines.script import Script
 from seatrial.engines.setting import Setting
@@ -116,8 +116,10 @@ class Engine(Struct, Generic[A], frozen=True):
     """Prepares a step, given the steps before it: opens, renders, builds."""
     script: Callable[[PlannedStep[A], Scene], Script]
     """What it does in a step, as a script."""
-    run: Callable[[A, Api], Ended] | None = None
+    run: Callable[[A, ApiBesideUser], Ended] | None = None
     """Runs the real client over HTTP, for acts that are no script."""
+    controllers: tuple[str, ...] = ()
+    """The programs that a folder of the user must have, where the real one is no single binary."""
     read_error: Callable[[str, SeenByCluster], Failure] | None = None
     """Why the real client failed, by its error. A script knows that by itself."""
     configure: Callable[[Setting, Trial], Setting] | None = None

@@ -75,6 +75,8 @@ class CheckOptions(Struct, frozen=True):
     """The kubectl binary to run instead of the simulated one."""
     pulumi_binary: str = ""
     """The Pulumi binary to run instead of the simulated one."""
+    engine_binaries: tuple[str, ...] = ()
+    """`ENGINE=DIR`: folders with controllers to run instead of the simulated ones."""
     charts: tuple[str, ...] = ()
     """`NAME=PATH`: local copies of charts that Flux or a Pulumi program fetches."""
     trust: bool = False

@@ -50,7 +50,14 @@ from seatrial.plan.prerequisites.found import (
     with_snapshot,
     with_values,
 )
-from seatrial.plan.real_engines import BINARIES, renders, simulated_engine, with_binary
+from seatrial.plan.real_engines import (
+    flag_of,
+    given_binaries,
+    renders,
+    simulated_engine,
+    with_binary,
+    without_binaries,
+)
 from seatrial.plan.renderings import between_acts, between_steps, both_acts, consumer_of
 from seatrial.plan.steps import created_by_engine, planned_steps, usual_engine
 from seatrial.sandbox.watchdog import limit_to
@@ -106,9 +113,7 @@ def simulated_plans(options: CheckOptions, real: Sequence[Plan]) -> Iterator[Pla
     if len(options.inputs) > 1:
         raise CannotContinue("--compare-engines needs exactly one input")
     engines = dict.fromkeys(simulated_engine(plan.engine) for plan in real)
-    return plans(
-        replace(options, engines=tuple(engines), compare_engines=False, **{f"{name}_binary": "" for name in BINARIES})
-    )
+    return plans(replace(without_binaries(options), engines=tuple(engines), compare_engines=False))
 
 
 def newest_releases(options: CheckOptions) -> list[Release]:
@@ -224,10 +229,10 @@ def _history(path: str, opened: Opened, options: CheckOptions) -> History | None
 
 def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: History | None = None) -> Iterator[Plan]:
     engines = tuple(map(engine_id, options.engines)) or trial.engines
-    for name in _given_binaries(options):
+    for name in given_binaries(options):
         if not any(engine.name == name or renders(name) for engine in engines):
             named = ", ".join(map(str, engines))
-            raise CannotContinue(f"--{name}-binary needs the engine {name}, but the input is rehearsed with {named}")
+            raise CannotContinue(f"{flag_of(name)} needs the engine {name}, but the input is rehearsed with {named}")
     for engine in engines:
         left_out: list[str] = []
         for case, variant in cases_of(trial, load(engine.name), opened, options.values):
@@ -276,7 +281,7 @@ def _setting(
         only=only or (snapshot is not None and STORAGE_CLASSES in snapshot.whole),
     )
     assumed = (*said, *(snapshot.objects if snapshot else ()))
-    given = _given_binaries(options)
+    given = given_binaries(options)
     setting = Setting(
         engine=engine,
         opened=opened,
@@ -299,12 +304,6 @@ def _setting(
         binaries=with_binary(engine, given) if options.compare_engines else given,
     )
     return configured(load(engine.name), setting, trial)
-
-
-def _given_binaries(options: CheckOptions) -> dict[str, str]:
-    """The binaries that are given, by engine."""
-    given = {name: getattr(options, f"{name}_binary") for name in BINARIES}
-    return {name: path for name, path in given.items() if path}
 
 
 def _planned(trial: Trial, setting: Setting) -> Plan:

@@ -10,9 +10,11 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import ApiServer
 from seatrial.cluster.server.transcript import ClientWait
 from seatrial.engines import Stuck
+from seatrial.engines.script import Answer, Line
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Event
+from seatrial.play.in_process import InProcess
 from seatrial.sandbox import Door
 
 CALM_SECONDS = 0.25
@@ -101,3 +103,16 @@ class OverHttp:
 
     def hang_up(self) -> None:
         self._server.refuse_waits()
+
+    def do(self, line: Line) -> Answer:
+        return InProcess(self._cluster, self._server.actor).do(line)
+
+    def hide(self, refs: Iterable[Ref]) -> None:
+        with self._cluster.lock:
+            self._cluster.recorder.hidden.update(refs)
+
+    def silent_seconds(self) -> float:
+        return self._server.silent_seconds()
+
+    def requests(self) -> int:
+        return self._server.requests

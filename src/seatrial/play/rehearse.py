@@ -17,7 +17,7 @@ from seatrial.cluster.server.http import ApiServer
 from seatrial.cluster.server.transcript import ReplayDiffers, Transcript
 from seatrial.cluster.touched import Touches
 from seatrial.engines import Ended, Stalled
-from seatrial.engines.act import Act, Apply, HelmAct, Invocation, Reconcile, Sync, Up
+from seatrial.engines.act import Act, Apply, HelmAct, Invocation, RealControllers, Reconcile, Sync, Up
 from seatrial.engines.engine import Before, Engine, PlannedStep, Scene, SeenByCluster, load
 from seatrial.engines.script import Answer, play
 from seatrial.helm import records as helmrecords
@@ -282,6 +282,10 @@ def _run(stage: _Stage, index: int, planned: PlannedStep[Any]) -> Ended:
             if stage.cluster.death.at is None:  # One that died has written nothing down.
                 stage.memories[remembered] = ended.kept
             return ended
+        case RealControllers():
+            # Not replayed: controllers work side by side, and what they request when is left to chance.
+            start = stage.cluster.recorder.count
+            return _with_failure(stage.cluster, start, planned.by, _real_client(stage.cluster, planned.by, act, None))
         case HelmAct() | Apply() | Sync() | Reconcile() | Up():
             engine, cluster = load(planned.by), stage.cluster
             scene = Scene(index, stage.memory(engine), cluster.controllers.knows)
@@ -311,11 +315,14 @@ def _over_http(stage: _Stage, index: int, engine: str, act: HelmAct | Invocation
     return _with_failure(cluster, start, engine, ended)
 
 
-def _real_client(cluster: Cluster, engine: str, act: HelmAct | Invocation, transcript: Transcript) -> Ended:
+def _real_client(
+    cluster: Cluster, engine: str, act: HelmAct | Invocation | RealControllers, transcript: Transcript | None
+) -> Ended:
     """Each act has a server of its own: what a cancelled client still sends ends with it."""
     run, action = load(engine).run, load(engine).action(act.action)
     assert run is not None
-    manager = "" if act.binary or helmsdk.missing else helmsdk.FIELD_MANAGER
+    is_library = isinstance(act, HelmAct) and not act.binary and not helmsdk.missing
+    manager = helmsdk.FIELD_MANAGER if is_library else ""
     start = cluster.recorder.count
     in_turn = action is not None and bool(action.unordered)
     with ApiServer(cluster, actor=engine, client_manager=manager, transcript=transcript, in_turn=in_turn) as server:
@@ -326,7 +333,7 @@ def _real_client(cluster: Cluster, engine: str, act: HelmAct | Invocation, trans
     return ended
 
 
-def _delete_timed_out_hooks(cluster: Cluster, act: HelmAct | Invocation, engine: str, start: int, ended: Ended) -> None:
+def _delete_timed_out_hooks(cluster: Cluster, act: Act, engine: str, start: int, ended: Ended) -> None:
     if isinstance(act, HelmAct):
         timed_out_hooks.delete_hooks(cluster, act.action, engine, start, ended)
 
@@ -351,8 +358,9 @@ def _helm_inside(stage: _Stage, index: int, act: HelmAct) -> Answer:
 
 def _people_wrote(cluster: Cluster) -> dict[Ref, str]:
     """Objects of engines and users, with their uids: no pods of controllers, no Helm records, no prerequisites."""
-    provided = {cluster.ref_of(body) for bodies in cluster.provided.values() for body in bodies}
-    return {ref: uid_of(body) for ref, body in cluster.store if ref not in provided and is_written(ref, body)}
+    others = {cluster.ref_of(body) for bodies in cluster.provided.values() for body in bodies}
+    others |= cluster.recorder.hidden
+    return {ref: uid_of(body) for ref, body in cluster.store if ref not in others and is_written(ref, body)}
 
 
 def is_written(ref: Ref, body: Body) -> bool:

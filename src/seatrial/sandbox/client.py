@@ -63,14 +63,22 @@ def versioned(folder: Path, prefix: str) -> list[str]:
     return [found[numbers] for numbers in sorted(found)]
 
 
-def answer(found: str, path: str, arguments: Iterable[str], *, flag: str, name: str) -> str:
+def answer(
+    found: str,
+    path: str,
+    arguments: Iterable[str],
+    *,
+    flag: str,
+    name: str,
+    variables: Mapping[str, str] | None = None,
+) -> str:
     """The beginning of what it prints. The process and its children are killed."""
     with folders.temporary() as folder:
         Path(folder, HOME).mkdir()
         try:
             process = subprocess.Popen(
                 [found, *arguments],
-                env=environment(folder),
+                env={**environment(folder), **(variables or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -159,6 +167,11 @@ class BinaryRun:
             self._cleanup = cleanup.pop_all()
         self.stdout = self.stderr = ""
         """Available after `close`."""
+
+    @property
+    def home(self) -> str:
+        """Its home, as the process knows it."""
+        return str(self._file(HOME))
 
     def wait(self, seconds: float) -> bool:
         """Whether the process ends within this time."""

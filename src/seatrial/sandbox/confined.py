@@ -47,6 +47,8 @@ REFUSED = 77
 """The exit code if there is no sandbox, and the program needs one."""
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 LOOPBACK = "127.0.0.1"
+SHARED_MEMORY = "/dev/shm"
+"""Where servers write temporary files: a program of several processes has one of its own, empty."""
 CPU_SECONDS_MAX = 120
 FILE_BYTES_MAX = 64 * 1024 * 1024
 HOME_BYTES_MAX = 4 * FILE_BYTES_MAX
@@ -72,7 +74,8 @@ def main() -> None:
     shown = [home, *seen.split(os.pathsep), *_installed(Path(command[0]), [*map(Path, hidden.split(os.pathsep))])]
     fences = _fences() if sys.platform == "linux" else None  # Before the standard library may be hidden.
     alone = sys.platform == "linux" and _alone()
-    sealed = alone and _sealed(home, hidden.split(os.pathsep), shown)
+    writable = [home, *((SHARED_MEMORY,) if door.endswith(":") and Path(SHARED_MEMORY).is_dir() else ())]
+    sealed = alone and _sealed(writable, hidden.split(os.pathsep), shown)
     if required and not sealed and (fences is None or fences.version() < fences.STRICT_VERSION):
         sys.exit(REFUSED)
     if sys.platform == "linux":  # The program ends together with seatrial; entering namespaces resets this.
@@ -94,7 +97,11 @@ def main() -> None:
         _open_door(*map(int, door.rstrip(":").split(":")), alone=alone)
     if alone:
         _become_init()
-    if fences is not None and not (_unprivileged() and _fenced(fences, home, shown, door, sealed=sealed)) and required:
+    if (
+        fences is not None
+        and not (_unprivileged() and _fenced(fences, writable, shown, door, sealed=sealed))
+        and required
+    ):
         sys.exit(REFUSED)
     os.execv(command[0], command)
 
@@ -115,17 +122,17 @@ def _fences() -> Any:
         del sys.path[0]
 
 
-def _fenced(fences: Any, home: str, shown: list[str], door: str, *, sealed: bool) -> bool:
+def _fenced(fences: Any, writable: list[str], shown: list[str], door: str, *, sealed: bool) -> bool:
     """A second fence behind the namespaces; the only one without them, if the program needs one."""
     if sealed:
         port = None if door.endswith(":") else int(door.partition(":")[0]) if door else 0
-        fences.landlocked(home, ["/"], port=port)
+        fences.landlocked(writable, ["/"], port=port)
         fences.filtered(strict=False)
         return True
     if door:  # A binary that the user names, which reaches the server on the loopback device of the system.
         return False
     seen = [*fences.SYSTEM, *shown, sys.prefix, sys.base_prefix]
-    return bool(fences.landlocked(home, seen) and fences.filtered(strict=True))
+    return bool(fences.landlocked(writable, seen) and fences.filtered(strict=True))
 
 
 def _alone() -> bool:
@@ -142,21 +149,22 @@ def _alone() -> bool:
     return True
 
 
-def _sealed(home: str, hidden: list[str], shown: list[str]) -> bool:
-    """Make the disk read-only except for `home`, and hide paths. False if the kernel does not allow it."""
+def _sealed(writable: list[str], hidden: list[str], shown: list[str]) -> bool:
+    """Make the disk read-only except for these empty folders, and hide paths. False if the kernel does not allow it."""
     libc = ctypes.CDLL(None, use_errno=True)
     own = libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) == 0
     size = f"size={HOME_BYTES_MAX},mode=700".encode()
-    if not own or (
-        libc.mount(b"tmpfs", home.encode(), b"tmpfs", MS_NOSUID | MS_NODEV, size)
-        and libc.mount(home.encode(), home.encode(), None, MS_BIND, None)
+    if not own or any(
+        libc.mount(b"tmpfs", folder.encode(), b"tmpfs", MS_NOSUID | MS_NODEV, size)
+        and (folder == SHARED_MEMORY or libc.mount(folder.encode(), folder.encode(), None, MS_BIND, None))
+        for folder in writable
     ):
         return False
     for number, path in enumerate(hidden):
-        _hide(libc, Path(path), [*map(Path, shown)], Path(home, ".hidden", str(number)))
+        _hide(libc, Path(path), [*map(Path, shown)], Path(writable[0], ".hidden", str(number)))
     for mount, flags, attributes in (
         (b"/", AT_RECURSIVE, Attributes(set=MOUNT_ATTR_RDONLY)),
-        (home.encode(), 0, Attributes(clear=MOUNT_ATTR_RDONLY)),
+        *((folder.encode(), 0, Attributes(clear=MOUNT_ATTR_RDONLY)) for folder in writable),
     ):
         call, where, how = (ctypes.c_long(word) for word in (MOUNT_SETATTR, AT_FDCWD, flags))
         size_of = ctypes.c_size_t(ctypes.sizeof(attributes))

@@ -78,8 +78,8 @@ def version() -> int:
     return max(0, found)
 
 
-def landlocked(home: str, readable: Iterable[str], port: int | None = 0) -> bool:
-    """Let this process write to `home` only, read these paths only, and connect to this TCP port only; None is any."""
+def landlocked(writable: Iterable[str], readable: Iterable[str], port: int | None = 0) -> bool:
+    """Let this process write and read these paths only, and connect to this TCP port only; None is any."""
     known = version()
     if not known:
         return False
@@ -91,9 +91,9 @@ def landlocked(home: str, readable: Iterable[str], port: int | None = 0) -> bool
     ruleset: int = libc.syscall(ctypes.c_long(LANDLOCK_CREATE_RULESET), attributes, size, 0)
     if ruleset < 0:
         return False
-    writable = READS | WRITES_FILE
-    for path, allowed in ((home, rights), *((one, READS) for one in readable), *((one, writable) for one in DEVICES)):
-        _allow(ruleset, path, allowed & rights)
+    for paths, allowed in ((writable, rights), (readable, READS), (DEVICES, READS | WRITES_FILE)):
+        for path in paths:
+            _allow(ruleset, path, allowed & rights)
     if port and known >= 4:
         rule = struct.pack("QQ", CONNECT_TCP, port)
         libc.syscall(ctypes.c_long(LANDLOCK_ADD_RULE), ruleset, NET_PORT, rule, 0)

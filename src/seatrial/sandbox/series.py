@@ -3,6 +3,9 @@
 Standard input is JSON: `files` to write below the home and `links` to make there, the `commands` and their
 `variables`, and the folders to `keep`. The files in those are written to standard output when the commands have ended;
 what commands print goes to standard error. The first command that fails ends the series with its exit code.
+
+Commands in `together` are servers: they are started after the others, side by side, and run until one of them ends.
+Which one, and what it printed last, is written to standard output then. Each name in `ports` is a free port for them.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import base64
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +22,10 @@ from typing import Any
 
 HOME = "{home}"
 """In arguments and files: the home of the sandbox, which only the sandbox knows."""
+PORT = "{{port:{}}}"
+"""In arguments: a free port, by its name."""
+LAST_BYTES = 4000
+"""Of what a server has printed."""
 
 
 def main() -> None:
@@ -26,13 +34,17 @@ def main() -> None:
         _made(home / name).write_bytes(base64.b64decode(text).replace(HOME.encode(), bytes(home)))
     for name, target in asked["links"].items():
         _made(home / name).symlink_to(target)
-    variables = {name: text.replace(HOME, str(home)) for name, text in asked["variables"].items()}
+    known = {HOME: str(home), **_free_ports(asked.get("ports", []))}
+    variables = {name: _with(known, text) for name, text in asked["variables"].items()}
     code = 0
+    ended: dict[str, str] = {}
     for command in asked["commands"]:
-        code = _ended([word.replace(HOME, str(home)) for word in command], variables)
+        code = _ended([_with(known, word) for word in command], variables)
         if code:
             break
-    json.dump({"files": dict(_kept(home, asked["keep"]))}, sys.stdout)
+    if asked.get("together") and not code:
+        code, ended = _first_ended([[_with(known, word) for word in one] for one in asked["together"]], variables, home)
+    json.dump({"files": dict(_kept(home, asked["keep"])), **ended}, sys.stdout)
     sys.stdout.flush()
     os._exit(code)
 
@@ -48,6 +60,38 @@ def _ended(command: list[str], variables: dict[str, str]) -> int:
     )
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     return process.wait() & 0xFF
+
+
+def _first_ended(commands: list[list[str]], variables: dict[str, str], home: Path) -> tuple[int, dict[str, str]]:
+    """The exit code of the first server that ends, its name, and what it printed last."""
+    running = {}
+    for number, command in enumerate(commands):
+        path = home / f"server-{number}.log"
+        with path.open("wb") as log:
+            environment = {**os.environ, **variables}
+            process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        running[process.pid] = Path(command[0]).name, path
+    while True:
+        pid, status = os.wait()  # The first process of a sandbox also gets the children of its children.
+        if pid in running:
+            name, path = running[pid]
+            said = path.read_bytes()[-LAST_BYTES:].decode(errors="replace")
+            return os.waitstatus_to_exitcode(status) & 0xFF, {"ended": name, "said": said}
+
+
+def _free_ports(names: list[str]) -> dict[str, str]:
+    """All are bound before the first is given back, so that no two are the same."""
+    bound = {name: socket.create_server(("127.0.0.1", 0)) for name in names}
+    found = {PORT.format(name): str(one.getsockname()[1]) for name, one in bound.items()}
+    for one in bound.values():
+        one.close()
+    return found
+
+
+def _with(known: dict[str, str], word: str) -> str:
+    for name, value in known.items():
+        word = word.replace(name, value)
+    return word
 
 
 def _kept(home: Path, folders: list[str]) -> Any:

@@ -1,6 +1,7 @@
 """Argo CD as scripts: syncs of Applications with their phases, waves, hooks, health and prunes, and their deletion.
 
-Models Argo CD 2.8 to 3.5 (`versions`), from the source of v3.5.1: gitops-engine/pkg/sync and controller/.
+Models Argo CD 2.8 to 3.5 (`versions`), from the source of v3.5.1: gitops-engine/pkg/sync and controller/. `process`
+runs an Argo CD of the user instead.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Iterable
 from seatrial.engines import Ended
 from seatrial.engines.act import Sync
 from seatrial.engines.argocd.fleet import ArgocdMemory, delete_fleet, sync_fleet
-from seatrial.engines.argocd.stage import NAME, VERSIONS, configure, stage
+from seatrial.engines.argocd.process import NAME, PROGRAMS, failure_of, run
+from seatrial.engines.argocd.stage import VERSIONS, configure, stage
 from seatrial.engines.engine import Engine, PlannedStep, Scene, round_trip
 from seatrial.engines.script import Script
 from seatrial.model.engine import Action
@@ -52,6 +54,9 @@ ENGINE = Engine(
     default_trial=round_trip("sync", "delete"),
     configure=configure,
     stage=stage,
+    run=run,
+    read_error=failure_of,
+    controllers=PROGRAMS,
     script=_script,
     expected=_synced,
     memory=lambda before: ArgocdMemory(),

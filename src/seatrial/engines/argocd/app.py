@@ -96,6 +96,8 @@ class Settings(Struct, frozen=True):
     projects: dict[str, Project] = {}
     progressive_syncs: bool | None = None
     """Whether progressive syncs are enabled; None if unknown."""
+    given: tuple[Body, ...] = ()
+    """The objects that say so."""
 
 
 class SyncOptions(Struct, frozen=True):

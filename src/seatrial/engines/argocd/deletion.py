@@ -32,6 +32,8 @@ from seatrial.readiness.argocd import health, worst
 from seatrial.readiness.argocd.verdict import DEGRADED, HEALTHY, PROGRESSING
 
 WAVES_MAX = 1_000
+PROGRAM = "argocd-application-controller"
+"""Hooks of a deletion are created without a field manager, so the API server takes the name of the program."""
 
 
 class HeldDeletion(Struct, frozen=True):
@@ -81,7 +83,8 @@ def _run_hooks(app: App, settings: Settings, kind: str) -> Part[HeldDeletion | N
     for target in expected:
         if target.ref not in live:
             ref = target.ref
-            answer = yield Command("create", str(target.body["apiVersion"]), ref.kind, ref.namespace, body=target.body)
+            version, body = str(target.body["apiVersion"]), target.body
+            answer = yield Command("create", version, ref.kind, ref.namespace, body=body, field_manager=PROGRAM)
             if answer.message and answer.code != 409:
                 return HeldDeletion(answer.message)
     if new and kind == "PreDelete" and not (yield Pause()).quick:

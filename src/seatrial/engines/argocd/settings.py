@@ -48,8 +48,9 @@ FIELDS_OF_OPERATOR = {
 
 def settings_of(asked: str, bodies: Iterable[Body]) -> Settings:
     """Argo CD in the requested version (`3.5`, `openshift-gitops`), configured by these objects."""
-    settings = _as_installed(asked)
-    for body in bodies:
+    given = tuple(bodies)
+    settings = replace(_as_installed(asked), given=given)
+    for body in given:
         if body.get("kind") == "ConfigMap" and name_of(body) == CONFIG_MAP:
             settings = _configured(settings, {str(k): str(v) for k, v in (body.get("data") or {}).items()})
         elif body.get("kind") == "ConfigMap" and name_of(body) == PARAMETERS:

@@ -12,7 +12,9 @@ from seatrial.engines.argocd import versions
 from seatrial.engines.argocd.app import App, Settings
 from seatrial.engines.argocd.declared import app_of, declared, declared_set, in_project
 from seatrial.engines.argocd.fleet import Applications
+from seatrial.engines.argocd.process import NAME
 from seatrial.engines.argocd.projects import DEFAULT, project_of, windows_for
+from seatrial.engines.argocd.real_stage import controllers_instead, modelled, real_engine
 from seatrial.engines.argocd.rollout import rollout_of
 from seatrial.engines.argocd.settings import OPENSHIFT, OPENSHIFT_VERSION, is_setting, settings_of
 from seatrial.engines.engine import PlannedStep, known_version
@@ -31,7 +33,6 @@ from seatrial.sources.argocd.helm import as_argocd_renders
 from seatrial.sources.charts.rendering import hooks_of_upgrades
 from seatrial.sources.manifests.reading import read_manifests
 
-NAME = "argocd"
 VERSIONS = tuple(map(versions.shown, versions.KNOWN))
 OWN_KINDS = ("Application", "ApplicationSet", "AppProject")
 BINDINGS = ("RoleBinding", "ClusterRoleBinding")
@@ -44,19 +45,22 @@ ASSUMED = (
 
 def configure(setting: Setting, trial: Trial) -> Setting:
     """Argo CD configured by the assumed objects and those beside the Applications."""
-    asked = setting.engine.version
-    openshift = asked == OPENSHIFT
-    engine = EngineId(NAME, OPENSHIFT_VERSION) if openshift else known_version(setting.engine, VERSIONS)
+    folder, asked = setting.binaries.get(NAME, ""), setting.engine.version
+    openshift = asked == OPENSHIFT and not folder
+    if folder:
+        engine = real_engine(setting.engine, folder)
+    else:
+        engine = EngineId(NAME, OPENSHIFT_VERSION) if openshift else known_version(setting.engine, VERSIONS)
     paths = {setting.opened.path(step.source) for step in trial.steps if step.action == "sync"}
     beside = [path for path in sorted(paths) if not git.is_ref(path) and kind_of(path) == MANIFESTS]
     written = (resource.body for path in beside for resource in read_manifests(path).resources)
     said = [body for body in (*setting.assumed, *written) if is_setting(body)]
     others = tuple(body for body in setting.assumed if not is_setting(body))
-    config = settings_of(asked if openshift else engine.version, said)
+    config = settings_of(asked if openshift else modelled(engine.version), said)
     return replace(setting, engine=engine, config=config, assumed=others)
 
 
-def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Sync]:
+def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Any]:
     """A chart or manifests as the source of one Application, or Applications as they are.
 
     Rendered as Argo CD does: always for an install. Each sync is one of another commit, or comes when what was rendered
@@ -83,12 +87,15 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     fleet = fleet_of(found, root, settings)
     apps = (*fleet.roots, *fleet.others.values())
     notes = (*((ASSUMED,) if root else ()), *found.notes, *_notes(found, apps, settings))
+    act: Any = Sync(fleet, settings)
+    if NAME in setting.binaries:
+        act = controllers_instead(act, step, setting, found)
     return PlannedStep(
         step,
         NAME,
         release.name,
         release.namespace,
-        Sync(fleet, settings),
+        act,
         replace(
             release,
             resources=(*release.resources, *found.resources),

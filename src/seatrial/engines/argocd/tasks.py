@@ -176,7 +176,9 @@ def _of_namespace(
         # Labels and annotations of others stay, for this is applied on the server's side: controller/sync_namespace.go.
         annotations = {**(app.namespace_metadata.get("annotations") or {}), SYNC_OPTIONS: "ServerSideApply=true"}
         meta |= {"labels": app.namespace_metadata.get("labels") or {}, "annotations": annotations}
-    return ArgocdTask(ref, "PreSync", 0, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}, home)
+    # Made of a Go struct, which has its empty fields as well: `autoCreateNamespace` in sync_context.go.
+    body: Body = {"apiVersion": "v1", "kind": "Namespace", "metadata": meta, "spec": {}, "status": {}}
+    return ArgocdTask(ref, "PreSync", 0, body, home)
 
 
 def _prunes_reversed(tasks: list[ArgocdTask]) -> list[ArgocdTask]:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from seatrial.evidence.compare.generated_names import numbered, renamed
+from seatrial.evidence.compare.side_by_side import in_order, works_side_by_side
 from seatrial.model.program import Program, effective
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref
@@ -110,6 +111,8 @@ def _unpaired(step: int, model: list[str], real: list[str]) -> Iterator[EngineDi
 
 
 def _events(rehearsal: Rehearsal, step: int) -> list[str]:
+    if works_side_by_side(rehearsal):
+        return in_order(rehearsal, step, lambda event: _words(event) if _is_compared(event) else "")
     return [_words(event) for event in rehearsal.of_step(step) if _is_compared(event)]
 
 

@@ -1,0 +1,35 @@
+"""A real Argo CD in the sandbox, compared with the simulated one by `--compare-engines`. Runs recorded cases again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import goldencases
+import pytest
+
+from seatrial.check import run_both
+from seatrial.model.options import CheckOptions
+
+VARIABLE = "SEATRIAL_ARGOCD_BINARIES"
+FOLDER = os.environ.get(VARIABLE, "")
+CASES = (
+    "waves-and-hooks",
+    "helm-hooks",
+    "presync-fails-retry-3",
+    "prune-namespace",
+    "delete-cascade",
+    "ssa-conflict",
+)
+
+pytestmark = pytest.mark.skipif(not FOLDER, reason=f"{VARIABLE} is not set to a folder with the executables of Argo CD")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_case_goes_the_same_with_both(name: str, tmp_path: Path) -> None:
+    case = goldencases.read("argocd", name)
+    repos = goldencases.written(case, tmp_path)
+    given = CheckOptions((str(tmp_path / "trial.yaml"),), repos=repos, engine_binaries=(f"argocd={FOLDER}",))
+    one, found = run_both(given, "eager")
+    assert one.rehearsal.engine.real
+    assert found.differences == ()

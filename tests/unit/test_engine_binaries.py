@@ -1,0 +1,228 @@
+"""Controllers of the user in a folder: how they are found, what they are given, how they fail. Each is a script."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seatrial.check import run, run_both
+from seatrial.cli import main
+from seatrial.engines import controllers
+from seatrial.engines.argocd.process import find
+from seatrial.model.options import CheckOptions
+
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n"
+VERSION = """
+import sys
+if "version" in sys.argv:
+    print("argocd: v3.5.1+abc")
+    sys.exit()
+"""
+CONTROLLER = """
+import json, os, subprocess, sys, tempfile, time, urllib.request
+
+server = next(line.split()[-1] for line in open(os.environ["KUBECONFIG"]) if "server:" in line)
+path = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications"
+tempfile.NamedTemporaryFile(dir="/dev/shm").close()
+
+
+def send(method, where, body=None):
+    data = json.dumps(body).encode() if body else None
+    kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    request = urllib.request.Request(server + where, data, {"Content-Type": kind}, method=method)
+    return json.load(urllib.request.urlopen(request))
+
+
+while True:
+    for app in send("GET", path)["items"]:
+        where = path + "/" + app["metadata"]["name"]
+        if app["metadata"].get("deletionTimestamp"):
+            send("DELETE", "/api/v1/namespaces/default/configmaps/app")
+            send("PATCH", where, {"metadata": {"finalizers": None}})
+        elif app.get("status", {}).get("operationState", {}).get("phase") == "Terminating":
+            state = {"phase": "Failed", "message": "Operation terminated"}
+            send("PATCH", where, {"operation": None, "status": {"operationState": state}})
+        elif "operation" in app and "operationState" not in app.get("status", {}):
+            url = app["spec"]["source"]["repoURL"]
+            text = subprocess.run(
+                ["git", "-C", url.removeprefix("file://"), "show", "HEAD:app.yaml"], capture_output=True, check=True
+            ).stdout.decode()
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "app"}}
+            if "status" not in app or not app["status"].get("history"):
+                send("POST", "/api/v1/namespaces/default/configmaps", body)
+            PHASE
+            results = [{"version": "v1", "kind": "ConfigMap", "namespace": "default", "name": "app", "status": "Synced",
+                        "hookPhase": STATE, "syncPhase": "Sync", "message": "configmap/app " + text.split()[0]}]
+            state = {"phase": phase, "message": "from " + url, "syncResult": {"resources": results}}
+            send("PATCH", where, {"operation": None, "status": {"operationState": state, "history": [{"id": 1}]}})
+    time.sleep(0.05)
+"""
+WATCHES = """
+stream = urllib.request.urlopen(server + path + "?watch=true")
+
+
+def changed():
+    event = json.loads(stream.readline())
+    return [event["object"]] if event["type"] != "DELETED" else []
+
+
+"""
+SLEEPS = "import time\ntime.sleep(600)\n"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(controllers, "SILENCE_SECONDS", 0.8)
+    find.cache_clear()
+    yield
+    find.cache_clear()
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> str:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app/app.yaml").write_text(CONFIG)
+    return str(tmp_path / "app")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    for name in ("argocd-repo-server", "redis-server", "helm", "kustomize"):
+        _program(tmp_path, name, SLEEPS)
+    _program(tmp_path, "argocd-application-controller", VERSION + _controller("Succeeded"))
+    return str(tmp_path / "bin")
+
+
+def _controller(phase: str) -> str:
+    return CONTROLLER.replace("PHASE", f"phase = {phase!r}").replace("STATE", repr(phase))
+
+
+def _program(folder: Path, name: str, text: str) -> None:
+    path = folder / "bin" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!{sys.executable} -I\n{text}")
+    path.chmod(0o755)
+
+
+def _options(manifest: str, folder: str, **more: object) -> CheckOptions:
+    return CheckOptions((manifest,), engines=("argocd",), engine_binaries=(f"argocd={folder}",), **more)  # type: ignore[arg-type]
+
+
+def test_the_default_trial_runs_with_the_controllers_of_the_folder(manifest: str, folder: str) -> None:
+    one, found = run_both(_options(manifest, folder, compare_engines=True), "ordinary")
+    assert str(one.rehearsal.engine) == "argocd@3.5.1 (real)"
+    assert [step.outcome for step in one.rehearsal.steps] == ["ok", "ok", "ok"]
+    wrote = [(e.verb, str(e.object)) for e in one.rehearsal.timeline if e.actor == "argocd"]
+    assert wrote == [("create", "ConfigMap/default/app"), ("delete", "ConfigMap/default/app")]
+    assert not [event for event in one.rehearsal.timeline if event.object.namespace == "argocd"]
+    (operation,) = one.rehearsal.steps[0].operations
+    assert (operation.phase, operation.message) == ("Succeeded", "from https://localhost/input")
+    assert [(str(task.object), task.status) for task in operation.tasks] == [("ConfigMap/default/app", "Synced")]
+    assert (found.model, found.real, found.steps) == ("argocd@3.5", "argocd@3.5.1 (real)", 3)
+
+
+def test_an_operation_that_does_not_end_hangs_and_is_terminated(manifest: str, folder: str, tmp_path: Path) -> None:
+    text = _controller("Running").replace(
+        '"operation": None, "status": {"operationState": state, "h', '"status": {"operationState": state, "h'
+    )
+    watches = text.replace('send("GET", path)["items"]', "changed()").replace("    time.sleep(0.05)\n", "")
+    _program(
+        tmp_path, "argocd-application-controller", VERSION + watches.replace("while True:", WATCHES + "while True:")
+    )
+    first, second, _ = run(_options(manifest, folder), "ordinary").rehearsal.steps
+    assert (first.outcome, second.outcome) == ("hung", "hung")
+    assert first.error.endswith("Argo CD has no timeout for this")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("argocd-repo-server", "raise SystemExit('no room')", "argocd-repo-server ended by itself: no room"),
+        ("argocd-application-controller", VERSION, "argocd-application-controller ended by itself: it printed nothing"),
+        ("argocd-application-controller", VERSION + SLEEPS, "nothing was requested from the cluster within a minute"),
+    ],
+)
+def test_controllers_that_end_or_do_nothing_are_one_sentence(
+    manifest: str,
+    folder: str,
+    tmp_path: Path,
+    name: str,
+    text: str,
+    says: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(controllers, "START_SECONDS", 1.0 if SLEEPS in text else 60.0)
+    _program(tmp_path, name, text)
+    flags = ["--engine", "argocd", "--engine-binaries", f"argocd={folder}"]
+    assert main(["run", manifest, *flags]) == 2
+    assert capsys.readouterr() == ("", f"seatrial: --engine-binaries argocd={folder}: {says}\n")
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if folder.encode() in _read(path)]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("argocd", "argocd: needs ENGINE=DIR, a folder with the controllers of an engine"),
+        ("helm=/bin", "helm=/bin: is for engines that are controllers: argocd"),
+        ("argocd={none}", "argocd={none}: does not exist"),
+        ("argocd={file}", "argocd={file}: is not a folder"),
+        ("argocd={empty}", "argocd={empty}: there is no argocd-application-controller in it"),
+    ],
+)
+def test_other_folders_are_refused(
+    given: str, says: str, manifest: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    places = {"none": tmp_path / "none", "empty": tmp_path / "empty", "file": f"{manifest}/app.yaml"}
+    flags = ["--engine", "argocd", "--engine-binaries", given.format(**places)]
+    assert main(["run", manifest, *flags]) == 2
+    assert capsys.readouterr().err.startswith(f"seatrial: --engine-binaries {says.format(**places)}")
+
+
+def test_what_argocd_uses_may_be_on_the_path(
+    manifest: str, folder: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (Path(folder) / "kustomize").unlink()
+    monkeypatch.setenv("PATH", os.defpath)
+    monkeypatch.setattr(controllers, "on_path", lambda name: "")
+    (Path(folder) / "git").symlink_to("/usr/bin/git")
+    assert main(["run", manifest, "--engine", "argocd", "--engine-binaries", f"argocd={folder}"]) == 2
+    words = f"--engine-binaries argocd={folder}: kustomize is neither in it nor on the PATH"
+    assert capsys.readouterr().err == f"seatrial: {words}\n"
+
+
+def test_another_program_is_not_argocd(
+    manifest: str, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _program(tmp_path, "argocd-application-controller", "print('hello')")
+    assert main(["run", manifest, "--engine", "argocd", "--engine-binaries", f"argocd={folder}"]) == 2
+    words = "argocd-application-controller is not that of Argo CD: `argocd version` printed 'hello'"
+    assert capsys.readouterr().err == f"seatrial: --engine-binaries argocd={folder}: {words}\n"
+
+
+def test_it_must_be_the_version_that_is_asked_for(
+    manifest: str, folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", manifest, "--engine", "argocd@3.4", "--engine-binaries", f"argocd={folder}"]) == 2
+    words = f"--engine argocd@3.4: --engine-binaries argocd={folder} is Argo CD 3.5.1"
+    assert capsys.readouterr().err == f"seatrial: {words}\n"
+
+
+def test_folders_of_engines_that_are_not_rehearsed_are_refused(
+    manifest: str, folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", manifest, "--engine", "kubectl", "--engine-binaries", f"argocd={folder}"]) == 2
+    words = "--engine-binaries argocd=DIR needs the engine argocd, but the input is rehearsed with kubectl"
+    assert capsys.readouterr().err == f"seatrial: {words}\n"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
