@@ -38,11 +38,11 @@ def test_words_of_any_engine_choose_steps(engine: str, words: tuple[str, ...], e
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("instal",), "--steps instal: no step is called that; did you mean install?"),
-        (("42",), "--steps 42: no step is called that; it takes install, upgrade, rollback, uninstall, test"),
+        (("instal",), "--steps instal: no such step; did you mean install?"),
+        (("42",), "--steps 42: no such step; known steps: install, upgrade, rollback, uninstall, test"),
         (
             ("test",),
-            "--steps test: helm does not do that in its default trial (install, upgrade, rollback, uninstall)",
+            "--steps test: the default trial of helm has no such step (it has install, upgrade, rollback, uninstall)",
         ),
     ],
 )

@@ -151,7 +151,7 @@ def _when(one: Awaited) -> str:
         case "producer" if hooks.is_hook(one.producer.body):
             return "a hook that runs only later"
         case "producer":
-            return "which Helm creates after its hooks" if hooks.is_hook(one.user.body) else "which does not exist"
+            return "which does not exist yet" if hooks.is_hook(one.user.body) else "which does not exist"
         case "operator":
             assert one.operator is not None
             return f"once {one.operator.ref} runs, which does not exist yet"
@@ -173,8 +173,8 @@ def _order(rehearsal: Rehearsal, one: Awaited, event: str) -> str:
         )
     if not events:
         return (
-            f"{late.ref} is a regular resource. Helm creates those after all {event} hooks have completed, and it is "
-            "still waiting for this one."
+            f"{late.ref} is a regular resource. Helm creates regular resources after all {event} hooks have completed, "
+            "and it is still waiting for this one."
         )
     weights = hooks.weight_of(one.user.body), hooks.weight_of(late.body)
     return f"{one.user.ref} has weight {weights[0]}; {late.ref} is a hook of {events} with weight {weights[1]}."

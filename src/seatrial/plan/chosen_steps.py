@@ -25,7 +25,9 @@ def chosen(steps: tuple[Step, ...], words: Iterable[str], engine: str) -> tuple[
     kept = tuple(step for step in _possible(steps, wanted, engine) if step.action in wanted) if wanted else steps
     if not kept:
         own = ", ".join(dict.fromkeys(step.action for step in steps))
-        raise CannotContinue(f"--steps {','.join(words)}: {engine} does not do that in its default trial ({own})")
+        raise CannotContinue(
+            f"--steps {','.join(words)}: the default trial of {engine} has no such step (it has {own})"
+        )
     return kept
 
 
@@ -78,5 +80,5 @@ def _roles(word: str, actions: Iterable[Action]) -> Iterator[Role]:
 def _unknown(word: str, own: Iterable[Action]) -> str:
     known = sorted({*ALIASES, *(action.name for name in names() for action in load(name).actions)})
     close = get_close_matches(word, known, n=1)
-    meant = f"did you mean {close[0]}?" if close else f"it takes {', '.join(action.name for action in own)}"
-    return f"--steps {word}: no step is called that; {meant}"
+    meant = f"did you mean {close[0]}?" if close else f"known steps: {', '.join(action.name for action in own)}"
+    return f"--steps {word}: no such step; {meant}"

@@ -18,6 +18,6 @@ def explored_section(found: Sequence[Explored], page: Page) -> Iterator[Line]:
     for one in found:
         pairs, left = counted(one.open_pairs, "pair"), one.open_pairs - one.tried_pairs
         of = f"{counted(one.rehearsals, 'schedule')} of {counted(one.objects, 'object')} with controllers"
-        text = f"{one.engine}: {of}; {pairs} with an open order, {one.tried_pairs} tried both ways, {left} left"
+        text = f"{one.engine}: {of}; {pairs} can run in either order: {one.tried_pairs} tried both ways, {left} left"
         yield from (line(words) for words in sentences(text, page, first="  ", rest="    "))
     yield ()

@@ -69,7 +69,7 @@ WAYS: dict[str, Way] = {
         "established.",
     },
     "operator-starts-before-its-crds": "Install the CRDs before {object} ({at}): in crds/, in a chart of their own, or "
-    "with kubectl apply --server-side -f. If they come late, restart it.",
+    "with kubectl apply --server-side -f. If they are installed later, restart it.",
     "crd-moves-crds-to-templates": "Leave {object} in crds/, or upgrade once with --take-ownership.",
     "crd-in-templates-deleted-on-uninstall": _deleted,
     "crd-storedversions-block": "Serve a new version of {object} ({at}) one revision before you store it: then a "

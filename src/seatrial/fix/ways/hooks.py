@@ -74,7 +74,7 @@ WAYS: dict[str, Way] = {
     "hook with a lower weight, and name it at {at}.",
     "hook-job-missing-imagepullsecrets": "Add the imagePullSecrets of the app's pods to {object} at {at}.",
     "hook-job-missing-rbac": "Grant the ServiceAccount of {object} every verb that the command needs, in a role and a "
-    "binding ({at}). For a hook these are hooks of the same event, with a lower weight.",
+    "binding ({at}). If {object} is a hook, make both hooks of the same event with a lower weight.",
     "job-script-fault": "Correct the script of {object} at {at}: set variables before they are compared, give every "
     "loop an end, and begin with set -eu.",
     "hook-credentials-deleted-before-job": "Use the same helm.sh/hook-delete-policy on {object} and on {others} "

@@ -32,7 +32,7 @@ WAYS: dict[str, Way] = {
     "job-asks-service-too-early": "Let {object} wait for {other} in an init container at {at}: until nc -z HOST PORT; "
     "do sleep 2; done. Or deploy {other} in an earlier step or wave that is awaited.",
     "duplicate-object": _twice,
-    "controllers-never-converge": "Let one object decide about {object}: delete one of {others}, or give them "
+    "controllers-never-converge": "Let only one object control {object}: delete one of {others}, or give them "
     "different targets.",
     "field-on-the-wrong-kind": "Use a field that the kind of {object} has, at {at}.",
     "object-vanishes-without-a-value": "Set one of the values, or end the chain at {at} with required; put parentheses "

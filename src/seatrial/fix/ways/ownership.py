@@ -32,10 +32,10 @@ WAYS: dict[str, Way] = {
     "stateful-resource-renamed-or-dropped": {
         "": "Keep the name of {object} ({at}).",
         "helm": "Keep the name of {object} ({at}): set fullnameOverride or existingClaim to the old one. Or add "
-        "helm.sh/resource-policy: keep to it one release before it goes.",
+        "helm.sh/resource-policy: keep to it one release before you remove it.",
         "argocd": "Keep the name of {object} ({at}), or add argocd.argoproj.io/sync-options: Prune=false to it one "
-        "commit before it goes.",
-        "pulumi": "Keep the name of {object} ({at}), or set retainOnDelete: true on it one up before it goes.",
+        "commit before you remove it.",
+        "pulumi": "Keep the name of {object} ({at}), or set retainOnDelete: true on it one up before you remove it.",
         "kubectl": "Keep the name of {object} ({at}), or remove the label that --prune selects from the live object "
         "first.",
     },
@@ -46,10 +46,11 @@ WAYS: dict[str, Way] = {
     "chart-owned-namespace-deleted": {
         "": "Take {object} ({at}) out of what is deleted, and let its owner create it.",
         "helm": "Leave {object} to --create-namespace or to its owner; in the chart ({at}) add "
-        "helm.sh/resource-policy: keep to it, one release before it goes.",
-        "argocd": "Add argocd.argoproj.io/sync-options: Prune=false,Delete=false to {object} at {at}, before it goes.",
-        "flux": "Add kustomize.toolkit.fluxcd.io/prune: disabled to {object} at {at}, before it goes.",
-        "pulumi": "Set retainOnDelete: true on {object} at {at}, one up before it goes.",
+        "helm.sh/resource-policy: keep to it, one release before you remove it.",
+        "argocd": "Add argocd.argoproj.io/sync-options: Prune=false,Delete=false to {object} at {at}, before you "
+        "remove it.",
+        "flux": "Add kustomize.toolkit.fluxcd.io/prune: disabled to {object} at {at}, before you remove it.",
+        "pulumi": "Set retainOnDelete: true on {object} at {at}, one up before you remove it.",
     },
     "release-namespace-inside-chart": "Remove {object} from the chart ({at}) and install with --create-namespace. In "
     "an installed release add helm.sh/resource-policy: keep to it one release before.",

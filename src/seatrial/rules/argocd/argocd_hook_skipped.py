@@ -133,8 +133,8 @@ def _finding(moment: Moment, changed: list[Resource]) -> Finding:
         message=f"automated sync does not start for {moment.ended.source}: only {named} changed, and hooks "
         "are not compared",
         details=(
-            "The Application stays Synced. The hook runs with the next sync that another change starts, or by hand; "
-            "the rehearsal has synced it as if by hand.",
+            "The Application stays Synced. The hook runs when another change starts a sync, or when a user syncs by "
+            "hand, as this rehearsal does.",
         ),
         places=[order_of(hook) for hook in changed],
         confirm=f"argocd app get {moment.ended.release} --refresh  # Sync Status: Synced",

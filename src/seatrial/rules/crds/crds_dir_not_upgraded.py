@@ -55,8 +55,8 @@ from seatrial.phrases.outcome import after_failure, first_named, helm_says
 
 GAINS_MAX = 6
 OF_FLUX = (
-    "The default, Create, only creates missing ones, although the API reference documents Skip (helm-controller 1.5.0 "
-    "to 1.6.3 updated them by mistake)."
+    "The default of upgrade.crds is Create, not Skip as in the API reference: Flux creates missing CRDs and does not "
+    "update existing ones (helm-controller 1.5.0 to 1.6.3 updated them by mistake)."
 )
 
 
@@ -136,7 +136,7 @@ def _skips(ended: StepResult, stale: list[Stale]) -> str:
     if one is None:
         return "helm upgrade ignores crds/"
     existing = "" if any(one.live is None for one in stale) else "existing "
-    return f"the {_last(one)} of {one.object} skips {existing}CRDs of crds/"
+    return f"the {_last(one)} of {one.object} skips {existing}CRDs in crds/"
 
 
 def _instead(ended: StepResult, stale: list[Stale]) -> str:

@@ -106,7 +106,7 @@ def _since(api_version: str, kind: str, removal: Removal) -> str:
 def _instead(ref: Ref, removal: Removal) -> str:
     if not removal.replacement:
         return f"Remove {ref}: there is no replacement."
-    return f"Use {removal.replacement} for {ref}; its fields may differ."
+    return f"Use {removal.replacement} for {ref}, and adapt the fields that differ there."
 
 
 def _going(moment: Moment, release: Release) -> Iterator[Finding]:

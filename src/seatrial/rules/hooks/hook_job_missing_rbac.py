@@ -103,7 +103,7 @@ def _in_branch(moment: Moment, refused: RefusedCommand) -> Finding:
         objects=[owner.ref],
         damage="failed-deploy",
         certainty="may",
-        message=f'{owner.ref} fails if it runs "{refused.command}": it may not '
+        message=f'{owner.ref} fails if it runs "{refused.command}": it cannot '
         f"{' and '.join(refused.verbs)} {refused.resource.partition('.')[0]}",
         details=(f"It runs as {account}. The rehearsal did not take this branch of the script.", _why(refused)),
         places=[*_places(refused)],
@@ -120,7 +120,7 @@ def _finding(moment: Moment, refused: RefusedCommand) -> Finding:
         moment,
         objects=[owner.ref],
         damage="nuisance" if hidden else "failed-deploy",
-        message=f"{_who_fails(moment, refused)} may not {' and '.join(refused.verbs)} {refused.resource}",
+        message=f"{_who_fails(moment, refused)} cannot {' and '.join(refused.verbs)} {refused.resource}",
         details=(
             f'It runs as {account}. {refused.said.object} prints: "{refused.said.message}"',
             _why(refused),
@@ -144,7 +144,7 @@ def _confirm(refused: RefusedCommand) -> str:
 
 
 def _who_fails(moment: Moment, refused: RefusedCommand) -> str:
-    """The beginning of the headline, up to `may not`."""
+    """The beginning of the headline, up to `cannot`."""
     ref = refused.owner.ref
     if ref.kind not in SPECS:
         return f"the pods of {ref} do not start: they"

@@ -143,7 +143,7 @@ def _request(event: Event, *, first: bool, last: bool) -> str:
         again = "deleted it" if first else "then deleted it again"
         return f"{again} because the new manifest no longer lists it"
     if event.verb == "delete":
-        return "found nothing to delete" if event.effect == "refused" else "deleted it by the hook's delete policy"
+        return "found nothing to delete" if event.effect == "refused" else "deleted it under the hook's delete policy"
     return "recreated it as a hook"
 
 

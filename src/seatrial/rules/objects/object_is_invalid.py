@@ -58,8 +58,9 @@ NOT_IN_A_NAME = re.compile(r"[^a-z0-9]")
 TOO_LONG = ("metadata.annotations", "FieldValueTooLong")
 LAST_APPLIED = (
     "kubectl apply causes this: it writes the whole object into the annotation "
-    "kubectl.kubernetes.io/last-applied-configuration. --server-side (Argo CD: ServerSideApply=true) does not."
+    "kubectl.kubernetes.io/last-applied-configuration."
 )
+SERVER_SIDE = "Apply {ref} with --server-side (Argo CD: ServerSideApply=true), which does not write that annotation."
 GATED = {
     ("spec.minReplicas", "0"): "Before Kubernetes 1.37 this needs the "
     "feature gate HPAScaleToZero, which some clusters have.",
@@ -112,7 +113,8 @@ def _finding(rehearsal: Rehearsal, case: Case, events: list[Event]) -> Finding:
     moment, written, wrong = Moment(rehearsal, case, event.step), case.written(event.step, event.object), _first(event)
     assert written is not None
     assert wrong is not None
-    verb = "apply" if _is_own_annotation(event, written) else "create"
+    by_apply = _is_own_annotation(event, written)
+    verb = "apply" if by_apply else "create"
     gate = next((words for cause in _causes(event) if (words := GATED.get((cause.field, cause.value)))), "")
     return found(
         RULE,
@@ -124,12 +126,13 @@ def _finding(rehearsal: Rehearsal, case: Case, events: list[Event]) -> Finding:
             f'{len(others)} more objects have "{_bad_part(event.object.name)}" in their names.' if others else "",
             f'The API server rejects it: "{event.message}"',
             _left(rehearsal, case, event),
-            LAST_APPLIED if _is_own_annotation(event, written) else "",
+            LAST_APPLIED if by_apply else "",
             gate,
         ),
         places=[one.place(*_path(wrong, one)) for one in (written, *also) if one is not None],
         evidence=[event, *(other for other in events[1:] if other.message != event.message)],
         cause=wrong.field,
+        way_out=(SERVER_SIDE.format(ref=event.object),) if by_apply else (),
         confirm=f"kubectl {verb} --dry-run=server -f -  # with the rendered object",
     )
 

@@ -131,7 +131,7 @@ def _finding(moment: Moment, loss: LostData) -> Finding:
     assert old is not None
     who = moment.speaker
     none = "the new chart has none" if who not in KEPT_BY else "nothing replaces it"
-    there = f"{loss.successor.ref} replaces it, empty" if loss.successor else none
+    there = f"an empty {loss.successor.ref} replaces it" if loss.successor else none
     act = moment.act if who in KEPT_BY else f"the {moment.ended.action}"
     return found(
         RULE,
@@ -165,7 +165,7 @@ def _fate(loss: LostData) -> str:
     """What happens to the data."""
     lost = ", ".join(str(event.object) for event in loss.lost)
     stranded = ", ".join(map(str, loss.stranded))
-    sentences = [f"Deleted with its data: {lost}." if lost else ""]
+    sentences = [f"The data is deleted with {lost}." if lost else ""]
     if stranded:
         kept = "is Released: only an administrator can access its data" if loss.was.ref.kind == CLAIM else "stays"
         sentences.append(f"{stranded} {kept}, and nothing uses it any more.")
@@ -177,7 +177,7 @@ def _rolled_back(moment: Moment, ref: Ref) -> str:
         if ended.action == "rollback" and ref in ended.created and moment.at(later).live(ref):
             if ref.kind == "StatefulSet":
                 return "helm rollback recreates it, which then uses its old PVCs again."
-            return "helm rollback creates one with the same name and a new, empty volume."
+            return "helm rollback creates a PVC of the same name with a new, empty volume."
     return ""
 
 
