@@ -139,6 +139,23 @@ def test_a_fix_that_a_later_one_makes_needless_is_left_out(folder: Path) -> None
     assert len({finding.fix for finding in result.findings}) == 1
 
 
+def test_what_became_certain_meanwhile_is_worth_a_race_that_shows(folder: Path) -> None:
+    """The second finding is a race at first, and certain behind the first one; its fix shows another race."""
+    case = Case("", (release_of(HOOK),))
+    race = replace(WORSE, fingerprint="race", damage="outage", certainty="may")
+
+    def recheck(texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> ResultWithCases | None:
+        written = next(iter(texts.values()))
+        left = FINDING if KEEP not in written else race if WEIGHT in written else SHOWN
+        return ResultWithCases(replace(RESULT, findings=(left,)), [case])
+
+    behind = replace(SHOWN, after=("a fault",), certainty="likely")
+    first = replace(RESULT, findings=(FINDING, behind, replace(SHOWN, certainty="may")))
+    result = mended(ResultWithCases(first, [case]), Fixing(), guard(["v2"], writes=False), recheck)
+    added = '    helm.sh/hook-weight: "-5"\n    helm.sh/resource-policy: keep\n'
+    assert [patch.after for patch in result.patches] == [HOOK + added]
+
+
 def test_a_nuisance_that_comes_does_not_reject_a_fix(folder: Path) -> None:
     result, _ = tried((replace(WORSE, damage="nuisance"),), Fixing())
     assert [patch.file for patch in result.patches] == ["v2/templates/configmap.yaml"]

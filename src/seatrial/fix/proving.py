@@ -131,7 +131,7 @@ class _Trying:
         proposals = self._proposals(now, self._now, self._edits())
         if proposals is None:
             return finding
-        return replace(finding, fix=self._tried(finding, proposals) or _by_hand(finding, proposals) or finding.fix)
+        return replace(finding, fix=self._tried(now, proposals) or _by_hand(finding, proposals) or finding.fix)
 
     def go_on(self) -> None:
         """Try fixes of what shows only with those that are accepted, or was tried without them, until none is left."""
