@@ -47,6 +47,7 @@ spec:
     spec: {serviceAccountName: migrator, restartPolicy: Never, containers: [{name: main, image: migrate}]}
 """
 ACCOUNT = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: migrator}\n"
+BEFORE_DELETION = "helm.sh/hook: pre-delete, helm.sh/hook-weight: '-1', helm.sh/hook-delete-policy: hook-succeeded"
 HOOK_WITHOUT_DELETION = """
 apiVersion: v1
 kind: ConfigMap
@@ -135,3 +136,13 @@ def test_helm_3_refuses_existing_objects_and_helm_4_adopts_them(helm: Binary, tm
         )
     else:
         assert ended.outcome == "ok"
+
+
+def test_hooks_go_when_one_times_out_in_an_uninstall(helm: Binary, tmp_path: Path) -> None:
+    account = ACCOUNT.replace("migrator}", f"migrator, annotations: {{{BEFORE_DELETION}}}}}")
+    job = MIGRATION.replace('helm.sh/hook: "pre-install,pre-upgrade"', "helm.sh/hook: pre-delete")
+    job = job.replace("image: migrate", "image: migrate, envFrom: [{configMapRef: {name: none}}]")
+    trial = "steps:\n  - install: chart\n  - delete: ConfigMap/default/none\n  - uninstall: {}\n"
+    rehearsal = played(helm, tmp_path, "eager", trial, account=account, job=job)
+    assert ends(rehearsal)[-1] == "uninstall hung"
+    assert [str(ref) for ref in rehearsal.steps[-1].created] == ["Job/default/migrate"]

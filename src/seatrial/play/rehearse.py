@@ -335,7 +335,7 @@ def _real_client(
 
 def _delete_timed_out_hooks(cluster: Cluster, act: Act, engine: str, start: int, ended: Ended) -> None:
     if isinstance(act, HelmAct):
-        timed_out_hooks.delete_hooks(cluster, act.action, engine, start, ended)
+        timed_out_hooks.delete_hooks(cluster, engine, start, ended)
 
 
 def _with_failure(cluster: Cluster, start: int, engine: str, ended: Ended) -> Ended:

@@ -318,7 +318,7 @@ def _hooks(act: Helm3Act, release: Release, event: str, doing: str = "") -> Part
     if act.has("--no-hooks"):
         return
     try:
-        yield from v3_hooks.run(release.resources, event, act.patience_seconds)
+        yield from v3_hooks.run(release, event, act.patience_seconds)
     except Failed as why:
         raise why.within(f"{doing}{why}") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 
 from seatrial.engines.helm.v3_objects import (
     INSTALL_ORDER,
@@ -20,36 +21,45 @@ from seatrial.engines.helm.v3_objects import (
 from seatrial.engines.script import Part
 from seatrial.helm import hooks
 from seatrial.model.refusal import Failure, Fault
-from seatrial.model.release import Resource
+from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, dig, listed, name_of
 from seatrial.readiness.helm3 import is_hook_done
 
 NEVER_DELETED = "CustomResourceDefinition"
 
 
-def run(resources: Iterable[Resource], event: str, patience_seconds: float) -> Part[None]:
+def run(release: Release, event: str, patience_seconds: float) -> Part[None]:
     """Run the hooks of an event; the first that fails ends it, and what comes after it never runs."""
-    chosen = _of(resources, event)
+    chosen = _of(release.resources, event)
     for index, hook in enumerate(chosen):
+        path = _path(release, hook)
         if hooks.BEFORE_CREATION in hooks.delete_policies(hook.body):
-            yield from _remove(hook)
+            yield from _remove(hook, path)
         try:
-            yield from built([hook], f"unable to build kubernetes object for {event} hook {hook.file}: ")
+            yield from built([hook], f"unable to build kubernetes object for {event} hook {path}: ")
         except Failed as why:
             raise why.because(_failed(hook)) from None
         try:
             yield from create([hook], None)
         except Failed as why:
-            words = f"warning: Hook {event} {hook.file} failed: {why}"
+            words = f"warning: Hook {event} {path} failed: {why}"
             raise why.within(words).because(_failed(hook)) from None
         try:
             yield from _watch(hook, patience_seconds)
         except Failed:
             if hooks.FAILED in hooks.delete_policies(hook.body):
-                yield from _remove(hook)
-            yield from _remove_succeeded(chosen[:index])
+                yield from _remove(hook, path)
+            yield from _remove_succeeded(release, chosen[:index])
             raise
-    yield from _remove_succeeded(reversed(chosen))
+    yield from _remove_succeeded(release, reversed(chosen))
+
+
+def _path(release: Release, hook: Resource) -> str:
+    """As Helm names a template: below the name of the chart, whatever its folder is called."""
+    file, folder = PurePosixPath(hook.file), PurePosixPath(release.source)
+    if not release.chart or not file.is_relative_to(folder):
+        return hook.file
+    return str(release.chart / file.relative_to(folder))
 
 
 def _of(resources: Iterable[Resource], event: str) -> list[Resource]:
@@ -62,17 +72,17 @@ def _failed(hook: Resource) -> Fault:
     return Fault("hook-failed", hook.ref, file=hook.file)
 
 
-def _remove_succeeded(ran: Iterable[Resource]) -> Part[None]:
+def _remove_succeeded(release: Release, ran: Iterable[Resource]) -> Part[None]:
     for hook in ran:
         if hooks.SUCCEEDED in hooks.delete_policies(hook.body):
-            yield from _remove(hook)
+            yield from _remove(hook, _path(release, hook))
 
 
-def _remove(hook: Resource) -> Part[None]:
+def _remove(hook: Resource, path: str) -> Part[None]:
     """Delete a hook, even if another release created it, and wait until it is gone."""
     if hook.ref.kind == NEVER_DELETED:
         return
-    yield from built([hook], f"unable to build kubernetes object for deleting hook {hook.file}: ", "hook-deletion")
+    yield from built([hook], f"unable to build kubernetes object for deleting hook {path}: ", "hook-deletion")
     if refused := (yield from delete([hook])):
         raise Failed("; ".join(answer.message for answer in refused), failure=failure_of(refused))
     yield from wait([hook], is_gone, "context deadline exceeded")
