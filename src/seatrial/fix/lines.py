@@ -76,7 +76,7 @@ def key_line(resource: Resource, *path: str | int, near: bool = False) -> Line |
         return ByHand(f"{place.file} is not YAML that can be read again")
     matched = re.match(_KEY.format(key=re.escape(key)), text.line_at(place.line))
     if matched is None:
-        return ByHand(f"{place} does not have {key} in plain text")
+        return ByHand(f"{place} does not begin with the key {key}")
     at = text.start_of(place.line)
     template = next((one for one in definitions(text.content) if one.start <= at < one.end), None)
     return Line(text, place.line, len(matched["indent"]), matched["rest"], path, template)

@@ -25,8 +25,8 @@ WAYS: dict[str, Way] = {
     "object-is-invalid": _invalid,
     "pods-are-refused": "Give the pods of {object} ({at}) what their namespace demands, which the error above names: a "
     "securityContext, or requests and limits that fit. Or relax the namespace.",
-    "workload-crash-loops": "Correct the script at {at}, or create what it reads and allow it: it exits with an error "
-    "each time it starts. If your cluster has what it reads, pass it with --assume FILE.",
+    "workload-crash-loops": "Correct the script at {at}, which exits with an error each time it starts; or create what "
+    "it reads, and grant it the rights to read it. If your cluster has what it reads, pass it with --assume FILE.",
     "needed-object-missing": "Create {other} before {object}, in the namespace where it looks for it; or correct the "
     "name at {at}. If your cluster has it, pass it with --assume FILE.",
     "job-asks-service-too-early": "Let {object} wait for {other} in an init container at {at}: until nc -z HOST PORT; "

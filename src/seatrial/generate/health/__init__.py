@@ -31,7 +31,7 @@ def written(checks: Sequence[HealthCheck], form: Form, name: str, namespace: str
             keys = {f"resource.customizations.health.{_key(check)}": check.script for check in checks}
             meta = {"name": "argocd-cm", "namespace": namespace, "labels": {"app.kubernetes.io/part-of": "argocd"}}
             body: Any = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": keys}
-            how = "Apply it on the server's side, which keeps other keys: kubectl apply --server-side -f ..."
+            how = "Use server-side apply, which keeps other keys: kubectl apply --server-side -f ..."
             return lines + "".join(f"{line}\n" for line in comment(how)) + document(body)
         case "operator":
             how = "The list replaces the one in the cluster: add the checks that are there, or use --as ansible."

@@ -1,4 +1,4 @@
-"""A Job runs a command that its ServiceAccount may not run: the API server refuses it, and the Job fails.
+"""A Job runs a command that its ServiceAccount is not allowed to run, and the Job fails.
 
 ## What happens
 A hook that runs `kubectl` talks to the API server as its pod's ServiceAccount, and may do what the roles bound to that

@@ -82,11 +82,13 @@ def _answer(breach: Breach) -> str:
 
 def _finding(group: Breaches) -> Finding:
     first, moment = group.first, group.first.moment
-    state = "missing" if first.cause == MISSING else "not as written"
+    one = len(set(group.objects)) == 1
+    differs = "differs from the source" if one else "differ from the source"
+    missing = "is missing" if one else "are missing"
     return breach_finding(
         INVARIANT,
         group,
-        f"{moment.act} reports success and leaves {names(group.objects)} {state}",
+        f"{moment.act} reports success, but {names(group.objects)} {missing if first.cause == MISSING else differs}",
         steps="end like this",
         answer=_answer(first),
         ended=ended_sentence(moment),

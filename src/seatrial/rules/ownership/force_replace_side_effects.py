@@ -124,7 +124,7 @@ def _by_force(moment: Moment, written: Resource, deletion: Event) -> Finding:
             "Its volume is deleted with it, unless the reclaim policy is Retain: the new PVC gets an empty one."
             if ref.kind == CLAIM
             else "",
-            "kubectl delete --cascade=orphan leaves its pods and PVCs to the next one." if ref.kind in OWNERS else "",
+            "kubectl delete --cascade=orphan keeps its pods and PVCs for the new one." if ref.kind in OWNERS else "",
         ),
         places=[written.place("spec")],
         evidence=[*refused, deletion],

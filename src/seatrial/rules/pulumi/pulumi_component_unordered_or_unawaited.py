@@ -1,4 +1,4 @@
-"""A resource depends on a Pulumi component that adds no dependency, or is in one without order, and fails.
+"""A resource fails because a Pulumi component adds no dependency: neither in `dependsOn` nor among its own resources.
 
 ## What happens
 `helm.v3.Chart`, and `ConfigFile`, `ConfigGroup` and `Directory` of the old API, are components that the SDK expands

@@ -1,13 +1,13 @@
-"""An up after a failed one recreates an object and deletes it again at its end.
+"""After a failed `pulumi up`, the next one recreates an object and deletes it again at the end.
 
 ## What happens
 Pulumi replaces an object whose name the program sets by deleting it first. If the creation that follows is rejected,
-for example by a webhook, the up fails, and Pulumi remembers that the object still has to be replaced.
+for example by a webhook, the up fails, and the state of the stack says that the object still has to be replaced.
 
-The next up continues with it. If the program asks for another object than the deleted one, the new one is created. But
-if nothing differs from the deleted one, because the change was reverted, or because the object was only deleted along
-with another one, Pulumi falls back to its usual order: it creates the new object first and deletes the old one at the
-end. The old one is already gone, and the new one has the same name, so Pulumi deletes the new one.
+The next up continues with it. If the object in the program differs from the deleted one, Pulumi creates it. But if
+nothing differs, because the change was reverted, or because the object was only deleted along with another one, Pulumi
+falls back to its usual order: it creates the new object first and deletes the old one at the end. The old one is
+already gone, and the new one has the same name, so Pulumi deletes the new one.
 
 The up succeeds. In the state of the stack the object exists, so later runs change nothing, and it stays deleted.
 
