@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial, reduce
 from operator import or_
@@ -48,6 +48,7 @@ from seatrial.play import stored
 from seatrial.play.heard import Heard
 from seatrial.play.other_version import other_version
 from seatrial.play.rehearse import rehearse
+from seatrial.play.with_wait import add_waits, without_wait
 from seatrial.rules import all_explained, all_rules, page
 from seatrial.sources import MANIFESTS, TRIAL, InputKind, git, kind_of, line_at
 from seatrial.sources.files import reading_instead
@@ -270,24 +271,29 @@ def _named(plan: Plan) -> tuple[EngineId, str]:
 def _played(planned: list[Plan], progress: Callable[[str], None], begun: Begun = NOT_BEGUN) -> Iterator[_Trial]:
     """Every plan rehearsed, in order; several at a time, since half of the time the client sleeps.
 
-    Cases that differ in their name alone, such as one with an empty values file, are rehearsed once.
+    Cases that differ in their name alone, such as one with an empty values file, are rehearsed once. The case with
+    --wait follows the one without.
     """
 
-    def play(plan: Plan) -> _Trial:
+    def play(plan: Plan, base: Future[_Trial] | None) -> _Trial:
         heard = begun[_named(plan)].of_step(0) if _named(plan) in begun else Heard()
+        if base is not None:
+            add_waits(heard, plan, base.result().heard)
         rehearsals = [_compared(_rehearsed(plan, schedule, heard, progress), plan) for schedule in SCHEDULES]
         return _Trial(plan, [ComparedRehearsal(rehearsal, plan.case) for rehearsal in rehearsals], heard)
 
     nameless = [replace(plan, case=replace(plan.case, name="")) for plan in planned]
     first = [nameless.index(plan) for plan in nameless]
-    distinct = sorted(set(first))
-    found: dict[int, _Trial] = {}
+    played: dict[int, Future[_Trial]] = {}
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="rehearsal") as pool:
-        played = pool.map(play, (planned[index] for index in distinct))
-        for index, plan in zip(first, planned, strict=True):
-            if index not in found:
-                found[index] = next(played)
-            yield _for_case(found[index], plan)
+        for index in sorted(set(first)):
+            base = without_wait(planned[index], planned[:index])
+            played[index] = pool.submit(play, planned[index], None if base is None else played[first[base]])
+        try:
+            for index, plan in zip(first, planned, strict=True):
+                yield _for_case(played[index].result(), plan)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _for_case(trial: _Trial, plan: Plan) -> _Trial:

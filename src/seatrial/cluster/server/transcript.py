@@ -16,10 +16,13 @@ from msgspec.structs import replace
 
 from seatrial.cluster import stuck, watch
 from seatrial.cluster.cluster import Cluster
+from seatrial.cluster.request import Request
+from seatrial.cluster.server.connection import objects_of
 from seatrial.cluster.server.responses import HttpRequest, HttpResponse, reply_to
 from seatrial.cluster.watch import Watch
 from seatrial.helm import records
 from seatrial.model.resource import Body, Ref, listed
+from seatrial.model.timeline import Event
 
 VOLATILE = frozenset(
     (
@@ -56,7 +59,7 @@ class ReplayDiffers(Exception):
     """This cluster responds differently, so the client itself must run."""
 
 
-class _Answered(Struct, frozen=True):
+class Answered(Struct, frozen=True):
     request: HttpRequest
     response: HttpResponse
     polled: tuple[Ref, ...]
@@ -85,12 +88,38 @@ class _Answered(Struct, frozen=True):
         return method, path.rpartition("/")[0]
 
 
-class _Watched(Struct, frozen=True):
+class Watched(Struct, frozen=True):
     opened: Watch
     is_ready: Callable[[Body], bool]
     """When the client stopped waiting for an object."""
     expected: tuple[Ref, ...]
     """The objects that it waited for, with this watch and with others."""
+
+
+class AddedWait(Struct, frozen=True):
+    """A wait that the client of a recording did not have, and adds here with another option."""
+
+    is_content: Callable[[Body | None], bool]
+    """Whether the wait for an object ends well."""
+    is_ready: Callable[[Body], bool]
+    """Whether it ends at all."""
+    expected: Callable[[Iterable[Event]], list[Ref]]
+    """What the client waits for, by what it has written so far."""
+    path: str = ""
+    """Of the object that it waits for, where that is not what is expected."""
+
+    def replay(self, cluster: Cluster, written: list[Event]) -> None:
+        """Wait with a watch for each kind and namespace. Raises `ReplayDiffers` unless that is enough."""
+        expected = self.expected(written)
+        targets = objects_of(cluster, self.path) if self.path else expected
+        for ref in {(ref.group, ref.kind, ref.namespace): ref for ref in targets}.values():
+            kind = cluster.discovery.of_kind(ref.group, ref.kind)
+            if kind is None:
+                raise ReplayDiffers(f"wait for {ref}")
+            opened = Watch(kind, Request("watch", kind.group, kind.version, kind.plural, ref.namespace))
+            cluster.awaits(watch.unready(opened, cluster.store, self.is_ready, expected))
+        if not targets or not all(self.is_content(cluster.store.get(ref)) for ref in targets):
+            raise ReplayDiffers("wait")
 
 
 class ClientWait(Struct):
@@ -116,25 +145,34 @@ class ClientWait(Struct):
             cluster.recorder.give_up()
 
 
+TranscriptLine = Answered | Watched | AddedWait | ClientWait
+
+
 class Transcript:
     """The requests of one client to one cluster, in order."""
 
     def __init__(self, shared: dict[bytes, bytes]) -> None:
         """`shared`: the bodies of this and of other transcripts, so that equal ones are kept once."""
-        self._lines: list[_Answered | _Watched | ClientWait] = []
+        self.lines: list[TranscriptLine] = []
         self._shared = shared
 
     def answered(self, request: HttpRequest, response: HttpResponse, polled: Iterable[Ref] = ()) -> None:
         body = self._shared.setdefault(response.body, response.body)
-        line = _Answered(request, replace(response, body=body), tuple(polled))
+        line = Answered(request, replace(response, body=body), tuple(polled))
         if not line.follows_progress:
-            self._lines.append(line)
+            self.lines.append(line)
 
     def watched(self, opened: Watch, is_ready: Callable[[Body], bool], expected: tuple[Ref, ...]) -> None:
-        self._lines.append(_Watched(opened, is_ready, expected))
+        self.lines.append(Watched(opened, is_ready, expected))
 
     def waited(self, wait: ClientWait) -> None:
-        self._lines.append(wait)
+        self.lines.append(wait)
+
+    def with_lines(self, lines: Iterable[TranscriptLine]) -> Transcript:
+        """The same with other lines."""
+        found = Transcript(self._shared)
+        found.lines.extend(lines)
+        return found
 
     def replay(self, cluster: Cluster) -> None:
         """Send all requests again, and wait where the client waited. Raises `ReplayDiffers` if a response differs.
@@ -143,16 +181,19 @@ class Transcript:
         forever must do so here; what it watched is not compared then, because it may not have opened all of its
         watches. Ends with the client, if it dies on the way.
         """
-        watches: list[_Watched] = []
+        watches: list[Watched] = []
         gave_up = False
-        lines = list(_by_name(self._lines)) if cluster.death.counts else self._lines
+        start = cluster.recorder.count
+        lines = list(_by_name(self.lines)) if cluster.death.counts else self.lines
         for index, line in enumerate(lines):
             if cluster.death.at is not None:
                 return
             if isinstance(line, ClientWait):
                 line.replay(cluster)
                 gave_up = gave_up or not line.ends
-            elif isinstance(line, _Watched):
+            elif isinstance(line, AddedWait):
+                line.replay(cluster, cluster.recorder.written_since(start, _actor(lines)))
+            elif isinstance(line, Watched):
                 opened = line.opened
                 cluster.awaits(watch.unready(opened, cluster.store, line.is_ready, line.expected))
                 watches.append(line)
@@ -165,28 +206,32 @@ class Transcript:
         _compare_watches(() if gave_up else watches, cluster)
 
 
-def _by_name(lines: Iterable[_Answered | _Watched | ClientWait]) -> Iterator[_Answered | _Watched | ClientWait]:
+def _actor(lines: Iterable[TranscriptLine]) -> str:
+    return next((line.request.actor for line in lines if isinstance(line, Answered)), "")
+
+
+def _by_name(lines: Iterable[TranscriptLine]) -> Iterator[TranscriptLine]:
     """Lines in which writes that follow each other for one kind, which a client sends side by side, come by name."""
-    together: list[_Answered] = []
+    together: list[Answered] = []
     for line in lines:
-        if isinstance(line, _Answered) and line.reads_discovery:
+        if isinstance(line, Answered) and line.reads_discovery:
             yield line
-        elif isinstance(line, _Answered) and line.batch and (not together or together[0].batch == line.batch):
+        elif isinstance(line, Answered) and line.batch and (not together or together[0].batch == line.batch):
             together.append(line)
         else:
             yield from sorted(together, key=lambda one: one.request.path)
-            together = [line] if isinstance(line, _Answered) and line.batch else []
+            together = [line] if isinstance(line, Answered) and line.batch else []
             if not together:
                 yield line
     yield from sorted(together, key=lambda one: one.request.path)
 
 
-def _compare_watches(watches: Iterable[_Watched], cluster: Cluster) -> None:
+def _compare_watches(watches: Iterable[Watched], cluster: Cluster) -> None:
     for line in watches:
         _compare_watch(line, cluster)
 
 
-def _groups_mapped(lines: Sequence[_Answered | _Watched | ClientWait], index: int) -> frozenset[str] | None:
+def _groups_mapped(lines: Sequence[TranscriptLine], index: int) -> frozenset[str] | None:
     """The API groups that a client looks up in what discovery answers, where that is certain; else None.
 
     `newStatusWatcher` in pkg/kube/client.go of Helm 4 creates a mapper for one wait, which knows what is watched right
@@ -194,18 +239,18 @@ def _groups_mapped(lines: Sequence[_Answered | _Watched | ClientWait], index: in
     everything read again after it.
     """
     line = lines[index]
-    if not isinstance(line, _Answered) or line.request.method != "GET" or line.request.path != GROUPS:
+    if not isinstance(line, Answered) or line.request.method != "GET" or line.request.path != GROUPS:
         return None
     following = islice(lines, index + 1, None)
     if not line.request.query:
-        watched = takewhile(lambda one: isinstance(one, _Watched), following)
-        return frozenset(one.opened.kind.group for one in watched if isinstance(one, _Watched)) or None
-    answered = (one for one in following if isinstance(one, _Answered))
+        watched = takewhile(lambda one: isinstance(one, Watched), following)
+        return frozenset(one.opened.kind.group for one in watched if isinstance(one, Watched)) or None
+    answered = (one for one in following if isinstance(one, Answered))
     applied = list(takewhile(lambda one: not one.reads_discovery, answered))
     return frozenset((CRD_GROUP,)) if applied and all(one.is_applied_crd for one in applied) else None
 
 
-def _compare(line: _Answered, cluster: Cluster, groups: frozenset[str] | None) -> None:
+def _compare(line: Answered, cluster: Cluster, groups: frozenset[str] | None) -> None:
     request, recorded = line.request, line.response
     response = reply_to(cluster, request)
     if response == recorded:
@@ -241,7 +286,7 @@ def _timeless(content: object) -> object:
     return records.without_times(content) if content.get("type") == records.TYPE else content
 
 
-def _compare_watch(line: _Watched, cluster: Cluster) -> None:
+def _compare_watch(line: Watched, cluster: Cluster) -> None:
     """The objects must be those that the client saw last, or those that it waited for must be ready again.
 
     It continued when it saw them, and saw others only as far as it had read.
