@@ -51,6 +51,9 @@ HOOKS = {
 }
 CHARTS = {
     "a deployment": {"templates/app.yaml": DEPLOYMENT.replace("ACCOUNT", "default")},
+    "a paused deployment": {
+        "templates/app.yaml": DEPLOYMENT.replace("ACCOUNT", "default").replace("spec:\n", "spec:\n  paused: true\n", 1)
+    },
     "hooks": {**HOOKS, "templates/config.yaml": CONFIG.replace("NAME", "config")},
     "an object that an upgrade removes": {
         **HOOKS,

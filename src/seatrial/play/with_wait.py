@@ -27,7 +27,7 @@ from seatrial.model.release import Release
 from seatrial.model.resource import Body
 from seatrial.plan.plan import Plan
 from seatrial.play.heard import Heard, Recorded
-from seatrial.readiness.kstatus import is_ready_for_wait, status
+from seatrial.readiness.kstatus import is_content_with, is_ready_for_wait
 
 WAIT = "--wait"
 ANNOTATED = f'"{hooks.HOOK}"'.encode()
@@ -100,7 +100,7 @@ def _with_waits(lines: Sequence[TranscriptLine], action: str) -> Iterator[Transc
         return
     of_crds = max((index for index in regular if index < created), default=None)
     of_all = max(index for index in regular | removed if index > created)
-    all_ready = AddedWait(_is_current, is_ready_for_wait, partial(waited_for, action))
+    all_ready = AddedWait(_is_content, is_ready_for_wait, partial(waited_for, action))
     for index, line in enumerate(lines):
         yield replace(line, is_ready=is_ready_for_wait) if isinstance(line, Watched) else line
         if index in (of_crds, of_all):
@@ -109,8 +109,8 @@ def _with_waits(lines: Sequence[TranscriptLine], action: str) -> Iterator[Transc
             yield replace(all_ready, is_content=_is_gone, path=path)
 
 
-def _is_current(body: Body | None) -> bool:
-    return body is not None and status(body) == "Current"
+def _is_content(body: Body | None) -> bool:
+    return body is not None and is_content_with(body)
 
 
 def _is_gone(body: Body | None) -> bool:

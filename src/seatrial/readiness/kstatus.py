@@ -32,7 +32,17 @@ def is_ready_for_wait(body: Body) -> bool:
     must_end = body.get("kind") in ("Job", "Pod") and is_hook(body)
     if must_end and not metadata(body).get("deletionTimestamp"):
         return is_hook_done(body)
-    return status(body) in ("Current", "Failed")
+    return _is_skipped(body) or status(body) in ("Current", "Failed")
+
+
+def is_content_with(body: Body) -> bool:
+    """Whether `--wait` ends well for this regular resource."""
+    return _is_skipped(body) or status(body) == "Current"
+
+
+def _is_skipped(body: Body) -> bool:
+    """Helm does not wait for a Deployment that is paused (`wait` in pkg/kube/statuswait.go)."""
+    return body.get("kind") == "Deployment" and dig(body, "spec", "paused") is True
 
 
 def is_ready_with_jobs(body: Body) -> bool:
