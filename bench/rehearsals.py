@@ -87,7 +87,7 @@ def _helm() -> Iterator[Figure]:
 def _install_and_upgrade() -> tuple[float, float]:
     old = helmsdk.Chart.load(str(EXAMPLES / "basic-app/v1"))
     new = helmsdk.Chart.load(str(EXAMPLES / "basic-app/v2"))
-    with ApiServer(Cluster(), actor="helm") as server, helmsdk.connection(server.kubeconfig, "default") as config:
+    with ApiServer(Cluster(), actor="helm") as server, helmsdk.connection(server.json_kubeconfig, "default") as config:
         context = helmsdk.HelmContext()
         install = seconds(lambda: helmsdk.install(config, context, old, "demo", {}, namespace="default"))
         upgrade = seconds(lambda: helmsdk.upgrade(config, context, new, "demo", {}, namespace="default"))

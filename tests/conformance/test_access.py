@@ -138,7 +138,7 @@ def chart(folder: Path, crd: str = "", **templates: str) -> helmsdk.Chart:
 
 def installed(server: ApiServer, loaded: helmsdk.Chart, release: str = "demo") -> str:
     """Helm's error for a failed install; empty on success."""
-    with helmsdk.connection(server.kubeconfig, "default") as config:
+    with helmsdk.connection(server.json_kubeconfig, "default") as config:
         try:
             helmsdk.install(config, helmsdk.HelmContext(), loaded, release, {}, namespace="default", timeout_seconds=20)
         except helmsdk.HelmError as error:

@@ -51,7 +51,7 @@ class Helm:
 @pytest.fixture
 def helm(tmp_path: Path) -> Iterator[Helm]:
     cluster = Cluster()
-    with ApiServer(cluster, actor="helm") as server, helmsdk.connection(server.kubeconfig, "default") as config:
+    with ApiServer(cluster, actor="helm") as server, helmsdk.connection(server.json_kubeconfig, "default") as config:
         yield Helm(cluster, config, tmp_path / "demo")
 
 
@@ -188,7 +188,7 @@ def test_client_side_install_creates_rather_than_applies(helm: Helm) -> None:
 def test_the_field_manager_is_helm_in_any_program(tmp_path: Path) -> None:
     cluster = Cluster()
     server = ApiServer(cluster, actor="helm", client_manager=helmsdk.FIELD_MANAGER)
-    with server, helmsdk.connection(server.kubeconfig, "default") as config:
+    with server, helmsdk.connection(server.json_kubeconfig, "default") as config:
         helm = Helm(cluster, config, tmp_path / "demo")
         helm.install(helm.chart(cm=CONFIG))
     body = cluster.store.get(Ref("ConfigMap", "default", "app"))

@@ -181,14 +181,17 @@ def test_a_group_with_an_unavailable_backend_is_stale() -> None:
     assert document(discovery, "/apis/metrics.k8s.io") is None
 
 
-def test_unlisted_groups_are_served() -> None:
+def test_unlisted_kinds_are_served() -> None:
     discovery = Discovery("1.34")
     before = [group["name"] for group in document(discovery, "/apis")["groups"]]
-    discovery.unlist(frozenset(("policy", "node.k8s.io")))
+    kinds = (("policy", "PodDisruptionBudget"), ("node.k8s.io", "RuntimeClass"), ("apps", "DaemonSet"))
+    discovery.unlist(frozenset(kinds))
     after = [group["name"] for group in document(discovery, "/apis")["groups"]]
     assert [name for name in before if name not in after] == ["policy", "node.k8s.io"]
-    aggregated = [group["metadata"]["name"] for group in document(discovery, "/apis", aggregated=True)["items"]]
-    assert aggregated == after
+    groups = {group["metadata"]["name"]: group for group in document(discovery, "/apis", aggregated=True)["items"]}
+    assert list(groups) == after
+    apps = [resource["resource"] for resource in groups["apps"]["versions"][0]["resources"]]
+    assert apps == ["controllerrevisions", "deployments", "replicasets", "statefulsets"]
     assert discovery.of_kind("policy", "PodDisruptionBudget") is not None
     assert "policy/v1" in discovery.api_versions()
 

@@ -54,7 +54,7 @@ class OverHttp:
         self._idle_turns = 0
 
     def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
-        return self._server.kubeconfig(namespace, path)
+        return self._server.json_kubeconfig(namespace, path)
 
     def door(self) -> Door:
         return self._server.door()

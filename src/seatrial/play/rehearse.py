@@ -23,7 +23,7 @@ from seatrial.engines.script import Answer, play
 from seatrial.helm import records as helmrecords
 from seatrial.helm import sdk as helmsdk
 from seatrial.helm.versions import CRDS_NOT_AWAITED
-from seatrial.kinds.tables.catalogue import GROUPS
+from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.errors import CannotContinue, TryAgain
 from seatrial.model.mix import Mix, Pacing
 from seatrial.model.refusal import joined, renumbered
@@ -42,8 +42,8 @@ Steps = tuple[PlannedStep[Any], ...]
 MADE_BY_THE_CLUSTER = frozenset(
     ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
 )
-LOOKED_INTO = frozenset(("apps", "batch"))
-"""API groups that Helm reads while it waits."""
+LOOKED_INTO = frozenset((("", "Pod"), ("apps", "ReplicaSet")))
+"""Kinds that Helm reads while it waits."""
 TRIES_MAX = 3
 BETWEEN_STEPS_SECONDS = 300.0
 """How long after a step the next one follows: long enough for scripts that sleep, and for short TTLs."""
@@ -126,8 +126,8 @@ def _definitions(plan: Plan) -> Iterator[tuple[tuple[str, str], Body]]:
             yield (str(dig(spec, "group")), str(dig(spec, "names", "kind"))), resource.body
 
 
-def _unneeded(plan: Plan) -> frozenset[str]:
-    """API groups that no Helm action needs: Helm re-reads every listed group for every object.
+def _unneeded(plan: Plan) -> frozenset[tuple[str, str]]:
+    """Built-in kinds that no Helm action needs: Helm re-reads every listed kind for every object.
 
     None where a template asks what there is, or where it is not known what Helm will deploy.
     """
@@ -136,7 +136,7 @@ def _unneeded(plan: Plan) -> frozenset[str]:
         return frozenset()
     releases = (plan.case.before, *plan.case.releases, *(release for _, release in plan.revisions))
     written = (r for release in releases if release for r in (*release.resources, *release.crds))
-    return frozenset(GROUPS) - LOOKED_INTO - {resource.ref.group for resource in written}
+    return frozenset(CATALOGUE) - LOOKED_INTO - {(resource.ref.group, resource.ref.kind) for resource in written}
 
 
 class _Stage(Struct, frozen=True):

@@ -74,7 +74,7 @@ class Discovery:
         self._down: set[tuple[str, str]] = set()
         self._documents: dict[tuple[str, bool], bytes] = {}
         self._versions: dict[tuple[str, str], tuple[ServedKind, ...]] = {}
-        self._unlisted: frozenset[str] = frozenset()
+        self._unlisted: frozenset[tuple[str, str]] = frozenset()
         self._api_versions: tuple[str, ...] = ()
         self._found_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
         self.changes = 0
@@ -149,9 +149,9 @@ class Discovery:
             self._api_versions = tuple(sorted(documents.capabilities(self.group_versions(), self.kinds())))
         return self._api_versions
 
-    def unlist(self, groups: frozenset[str]) -> None:
-        """Hide groups from discovery lists. They are still served."""
-        self._unlisted = groups
+    def unlist(self, kinds: frozenset[tuple[str, str]]) -> None:
+        """Hide kinds of groups from lists of all groups. They are still served."""
+        self._unlisted = kinds
         self._clear_cache()
 
     def document(self, path: str, *, aggregated: bool = False) -> bytes | None:
@@ -192,10 +192,19 @@ class Discovery:
 
     def _aggregated(self, *, core: bool) -> Body:
         groups = [(g, versions) for g, versions in self._listed() if (g == "") == core]
-        return documents.aggregated(groups, self.in_version, self.is_down)
+        return documents.aggregated(groups, self._listed_in, self.is_down)
 
     def _listed(self) -> list[tuple[str, tuple[str, ...]]]:
-        return [(group, versions) for group, versions in self._groups() if group not in self._unlisted]
+        """Groups with versions that list a kind, or that have none because they are down."""
+        found = ((group, tuple(v for v in versions if self._is_listed(group, v))) for group, versions in self._groups())
+        return [(group, versions) for group, versions in found if versions]
+
+    def _is_listed(self, group: str, version: str) -> bool:
+        return bool(self._listed_in(group, version)) or not self.in_version(group, version)
+
+    def _listed_in(self, group: str, version: str) -> list[ServedKind]:
+        kinds = self.in_version(group, version)
+        return [kind for kind in kinds if (kind.group, kind.kind) not in self._unlisted]
 
     def _groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Groups in the API server's order, CRD groups last, each with its versions, the preferred first."""

@@ -116,21 +116,25 @@ class ApiServer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
-        """A kubeconfig for this cluster, at the root of the server or below a path."""
+    def kubeconfig(self) -> str:
+        """A kubeconfig for this cluster, as users know it."""
+        return msgspec.yaml.encode(self._access("default", self.url)).decode()
+
+    def json_kubeconfig(self, namespace: str, path: str) -> str:
+        """The same for a client that reads it for every object, at the root of the server or below a path."""
         self.mount = posixpath.normpath(path) if path else ""
-        return msgspec.yaml.encode(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "seatrial", "cluster": {"server": self.url + path}}],
-                "users": [{"name": "seatrial", "user": {"token": self.guard.token} if self.guard else {}}],
-                "contexts": [
-                    {"name": "seatrial", "context": {"cluster": "seatrial", "user": "seatrial", "namespace": namespace}}
-                ],
-                "current-context": "seatrial",
-            }
-        ).decode()
+        return msgspec.json.encode(self._access(namespace, self.url + path)).decode()
+
+    def _access(self, namespace: str, url: str) -> Body:
+        context = {"cluster": "seatrial", "user": "seatrial", "namespace": namespace}
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "seatrial", "cluster": {"server": url}}],
+            "users": [{"name": "seatrial", "user": {"token": self.guard.token} if self.guard else {}}],
+            "contexts": [{"name": "seatrial", "context": context}],
+            "current-context": "seatrial",
+        }
 
     def quiet_seconds(self) -> float:
         """How long no client has acted and nothing was sent to one.
