@@ -57,6 +57,8 @@ def vanished(cluster: Cluster) -> list[Ref]:
     with cluster.lock:
         step = cluster.recorder.step
         watched = {(opened.kind.group, opened.kind.kind) for opened in cluster.watches.waiting()}
+        if not watched:
+            return []
         events = [e for e in cluster.timeline() if e.step == step and (e.object.group, e.object.kind) in watched]
         created = {e.object for e in events if e.cause is None and e.after is not None}
         deleted = {e.object for e in events if e.cause is not None and e.effect == "deleted"}

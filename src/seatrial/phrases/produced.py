@@ -124,8 +124,12 @@ def _explained(moment: Moment, user: Resource, need: Need, producer: Resource) -
 def store_of(case: Case, producer: Resource, product: Ref) -> Resource | None:
     """What the source object needs and what itself needs the product: a store whose token it is to fetch."""
     needed = {need.object for need in needs_of(producer)}
-    found = (resource for resource in case.all_resources() if resource.ref in needed)
-    return next((one for one in found if any(need.object == product for need in needs_of(one))), None)
+    for release in (case.before, *case.releases):
+        named = [one for ref in needed for one in release.named(ref)] if release else []
+        found = [one for one in named if any(need.object == product for need in needs_of(one))]
+        if release and found:
+            return min(found, key=release.resources.index)
+    return None
 
 
 def _operator(case: Case, producer: Resource) -> Resource | None:

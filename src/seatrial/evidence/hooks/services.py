@@ -102,6 +102,8 @@ def spec_path(hook: Resource) -> tuple[str, ...]:
 
 def names(word: str, service: Ref, namespace: str) -> bool:
     """Whether a word of a command line contains the DNS name of a Service: `db:5432`, `http://db.demo.svc/`."""
+    if service.name not in word:
+        return False
     full = rf"{re.escape(service.name)}\.{re.escape(service.namespace)}(?:\.svc(?:\.cluster\.local)?)?"
     name = rf"(?:{full}|{re.escape(service.name)})" if service.namespace == namespace else full
     return re.search(rf"(?:^|[/@=,]){name}(?=$|[:/,])", word) is not None

@@ -44,7 +44,7 @@ from seatrial.evidence.unserved import DEFINITION, DEFINITIONS
 from seatrial.kinds.operators.starting import creator_in
 from seatrial.kinds.operators.table import plural_for, workload_of
 from seatrial.model.finding import Certainty, Finding, Rule
-from seatrial.model.release import Case, Resource
+from seatrial.model.release import Case, Resource, once
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
@@ -102,8 +102,8 @@ def _by_rights(moment: Moment, event: Event) -> Starting | None:
     """An unknown operator: its ServiceAccount may watch kinds whose CRDs the trial creates later."""
     late = {
         (str(dig(e.after, "spec", "names", "kind")), str(dig(e.after, "spec", "group"))): e.object
-        for e in moment.rehearsal.timeline[event.index :]
-        if e.effect == "created" and e.object.kind == DEFINITION and e.actor in moment.rehearsal.actors
+        for e in once(moment.rehearsal, "CRDs that engines create", lambda: _created_crds(moment.rehearsal))
+        if e.index >= event.index
     }
     rules = list(_rules_of(event, _of_step(moment))) if late else []
     kinds = tuple(
@@ -112,6 +112,11 @@ def _by_rights(moment: Moment, event: Event) -> Starting | None:
         if any(_may_watch(rule, group, crd.name.partition(".")[0]) for rule in rules)
     )
     return Starting(event.object.name, kinds, _crds(kinds), exits=False) if kinds else None
+
+
+def _created_crds(rehearsal: Rehearsal) -> list[Event]:
+    created = (e for e in rehearsal.timeline if e.effect == "created" and e.object.kind == DEFINITION)
+    return [e for e in created if e.actor in rehearsal.actors]
 
 
 def _rules_of(event: Event, resources: Iterable[Resource]) -> Iterator[Body]:

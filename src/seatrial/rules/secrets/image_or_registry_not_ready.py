@@ -66,8 +66,10 @@ def _in_own_registry(moment: Moment) -> Iterator[Finding]:
         for place, container in containers_of(dig(user.body, *path) or {}):
             # Without a slash, or without a dot and a port before it, the image is in the default registry.
             host, slash, _ = str(container.get("image") or "").partition("/")
+            if not slash or not {".", ":"} & set(host):
+                continue
             registry = next((one for one in registries if names(host, one.ref, user.ref.namespace)), None)
-            if registry is not None and slash and {".", ":"} & set(host):
+            if registry is not None:
                 yield _empty(moment, user, registry, (*path, *place, "image"))
                 break
 

@@ -87,8 +87,10 @@ def _never_served(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[Ref] = set()
     for moment in moments(rehearsal, case):
         for ref, body in state_after(moment).items():
+            if ref in reported or not is_held_by_its_ca(body):
+                continue
             written = case.written(moment.index, ref)
-            if ref in reported or written is None or not is_held_by_its_ca(body):
+            if written is None:
                 continue
             reported.add(ref)
             users = [r.ref for r in case.all_resources() if (r.ref.group, r.ref.kind) == _names(body)]
