@@ -76,7 +76,7 @@ def _why(fix: Fix) -> str:
     if fix.edits:
         return f"{fix.title}: unsafe: {fix.why_unsafe} (--unsafe-fixes)"
     if fix.rejected:
-        return f"does not help: {fix.rejected[0]}"
+        return f"tried, not enough: {fix.rejected[0]}"
     return " ".join((fix.title, *fix.steps))
 
 

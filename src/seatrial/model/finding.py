@@ -51,7 +51,7 @@ class Fix(Struct, frozen=True):
     diff: str = ""
     """The edits as a unified diff."""
     rejected: tuple[str, ...] = ()
-    """What was tried before and does not help, with the reason."""
+    """What was tried and is not enough, with the reason."""
     proposed: bool = False
     """Whether a fixer knows the change, and leaves it to the user because the text is not certain."""
 

@@ -41,7 +41,7 @@ class JsonFix(Struct, frozen=True):
     why_unsafe: Annotated[str, Meta(description="What else it changes; empty if it is safe.")]
     edits: list[JsonEdit]
     steps: Annotated[list[str], Meta(description="What to do by hand, in this order, after the title.")]
-    rejected: Annotated[list[str], Meta(description="What was tried before and does not help, with the reason.")]
+    rejected: Annotated[list[str], Meta(description="What was tried and is not enough, with the reason.")]
 
 
 class JsonShownBy(Struct, frozen=True, omit_defaults=True):

@@ -111,7 +111,7 @@ def _note(label: str, text: str, page: Page, indent: str) -> Iterator[Line]:
 def _fix(fix: Fix, page: Page, indent: str) -> Iterator[Line]:
     """The change in a sentence and as a diff without its headers, if that is short."""
     for words in fix.rejected:
-        yield from _note("does not help: ", words, page, indent)
+        yield from _note("tried, not enough: ", words, page, indent)
     yield from _note(f"{fix_label(fix)}: ", fix_line(fix), page, indent)
     margin = f"{indent}  "
     numbered = len(fix.steps) > 1
