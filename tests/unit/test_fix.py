@@ -12,12 +12,13 @@ from rehearsed import FINDING, RESULT
 
 from seatrial.fix.comparing import ResultWithCases
 from seatrial.fix.diff import diff_of
+from seatrial.fix.edits import Texts
 from seatrial.fix.expressions import expression_of
 from seatrial.fix.fixers.regular_resource import propose
 from seatrial.fix.lines import annotated, with_value
 from seatrial.fix.named_templates import HelperLine, helper_line, with_line_below
 from seatrial.fix.proposal import ByHand, Edits, Problem
-from seatrial.fix.proving import Texts, mended
+from seatrial.fix.proving import mended
 from seatrial.fix.writing import guard, written
 from seatrial.model.finding import Finding
 from seatrial.model.options import NO_DETOUR, Detour
@@ -154,6 +155,22 @@ def test_what_became_certain_meanwhile_is_worth_a_race_that_shows(folder: Path) 
     result = mended(ResultWithCases(first, [case]), Fixing(), guard(["v2"], writes=False), recheck)
     added = '    helm.sh/hook-weight: "-5"\n    helm.sh/resource-policy: keep\n'
     assert [patch.after for patch in result.patches] == [HOOK + added]
+
+
+@pytest.mark.parametrize(
+    "found", [{"rule": "interrupted-release-is-locked"}, {"schedule": "kubelet after helm"}], ids=["dies", "explored"]
+)
+def test_what_only_a_fault_shows_is_not_fixed_because_no_fault_is_tried(folder: Path, found: dict[str, str]) -> None:
+    case = Case("", (release_of(HOOK),))
+    locked = replace(FINDING, fingerprint="lock", **found)
+
+    def recheck(texts: Texts, detour: Detour = NO_DETOUR, *, whole: bool = False) -> ResultWithCases | None:
+        return ResultWithCases(replace(RESULT, findings=()), [case])
+
+    first = ResultWithCases(replace(RESULT, findings=(locked, FINDING)), [case])
+    result = mended(first, Fixing(), guard(["v2"], writes=False), recheck)
+    assert [finding.fix is None for finding in result.findings] == [True, False]
+    assert result.mended is not None and result.mended.findings == (locked,)
 
 
 def test_a_nuisance_that_comes_does_not_reject_a_fix(folder: Path) -> None:

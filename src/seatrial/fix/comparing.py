@@ -12,6 +12,7 @@ from seatrial.model.finding import CERTAINTIES, DAMAGES, Finding, gravity
 from seatrial.model.release import Case
 from seatrial.model.result import Result
 from seatrial.model.timeline import ORDINARY, Outcome
+from seatrial.rules import all_interruption_rules
 
 NOT_FOUND = (True, len(CERTAINTIES), len(DAMAGES))
 """Less grave than any finding."""
@@ -24,6 +25,11 @@ class ResultWithCases(Struct, frozen=True):
 
     result: Result
     cases: Sequence[Case]
+
+
+def is_of_a_fault(finding: Finding) -> bool:
+    """Whether only a step that dies, or an order that is explored, shows it: fixes are tried without either."""
+    return bool(finding.schedule) or any(rule.name == finding.rule for rule in all_interruption_rules())
 
 
 def ahead(checked: ResultWithCases) -> ResultWithCases:

@@ -15,13 +15,13 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.fix.comparing import BACK, ResultWithCases, ahead, coming, has, rejection, same
-from seatrial.fix.diff import diff_of
+from seatrial.fix.comparing import BACK, ResultWithCases, ahead, coming, has, is_of_a_fault, rejection, same
+from seatrial.fix.edits import Texts, patched, texts_after, with_edits
 from seatrial.fix.fixers import fixers
 from seatrial.fix.plans import plan_for
 from seatrial.fix.proposal import ByHand, Edits, Problem, Proposal, TextEdit
 from seatrial.fix.rebasing import rebased
-from seatrial.model.finding import FileEdit, Finding, Fix
+from seatrial.model.finding import Finding, Fix
 from seatrial.model.limit import reaches
 from seatrial.model.options import NO_DETOUR, Detour
 from seatrial.model.release import Case, Resource
@@ -29,7 +29,6 @@ from seatrial.model.result import Fixing, Patch, Played, Result
 from seatrial.phrases.outcome import first_named
 from seatrial.sources.files import reading_instead
 from seatrial.sources.places import place_of
-from seatrial.text.source import Text, edited
 
 EVENTS_OF_A_SMALL_CHART = 100
 """In one rehearsal."""
@@ -38,8 +37,6 @@ LINKS_MAX = 4
 """Fixes that are tried as one change."""
 LEFT_OUT_MAX = 3
 """Up to so many accepted fixes, each is tried without."""
-
-Texts = dict[str, str]
 
 
 class Recheck(Protocol):
@@ -54,19 +51,28 @@ class Recheck(Protocol):
 def mended(checked: ResultWithCases, fixing: Fixing, why_not: Callable[[str], str], recheck: Recheck) -> Result:
     """A result with a fix for each finding that has one, and with the files that the fixes change."""
     result = checked.result
-    trying = _Trying(checked, fixing, why_not, recheck)
-    found = [trying.with_fix(finding) for finding in result.findings]
+    beside = [finding for finding in result.findings if is_of_a_fault(finding)]
+    own = tuple(finding for finding in result.findings if finding not in beside)
+    trying = _Trying(replace(checked, result=replace(result, findings=own)), fixing, why_not, recheck)
+    found = [trying.with_fix(finding) for finding in own]
     if fixing.least is None:
         trying.go_on()
         trying.leave_out_needless()
         trying.look_behind()
+    fixed = (replace(one, fix=trying.went.get(one.fingerprint, one.fix)) for one in found)
     return replace(
         result,
-        findings=tuple(replace(one, fix=trying.went.get(one.fingerprint, one.fix)) for one in found),
+        findings=tuple(one if one in beside else next(fixed) for one in result.findings),
         patches=tuple(_patches(trying.accepted)),
-        mended=trying.result if trying.accepted else None,
+        mended=_with_faults(trying.result, result, beside) if trying.accepted else None,
         notes=tuple(sorted({*result.notes, *trying.notes()})),
     )
+
+
+def _with_faults(after: Result, before: Result, beside: Sequence[Finding]) -> Result:
+    """What remains, with what was found beside: nothing was killed or explored again."""
+    findings = (*after.findings, *beside)
+    return replace(after, findings=findings, interrupted=before.interrupted, explored=before.explored)
 
 
 def _cost(result: Result) -> int:
@@ -143,7 +149,7 @@ class _Trying:
         """Without each accepted fix but the last: is everything that went still gone?"""
         for one in self.accepted[:-1] if len(self.accepted) <= LEFT_OUT_MAX else ():
             rest = self._without(one)
-            texts = _texts([edit for other in rest for edit in other.edits])
+            texts = texts_after([edit for other in rest for edit in other.edits])
             if not self._left or texts is None:
                 continue
             self._left -= 1
@@ -157,7 +163,7 @@ class _Trying:
         """What remains is reported as a check would: with what stands behind a step that still fails."""
         if not self.accepted or all(step.outcome == "ok" for one in self.result.played for step in one.rehearsal.steps):
             return
-        texts = _texts(self._edits())
+        texts = texts_after(self._edits())
         after = self._recheck(texts, self._demanded, whole=True) if texts and self._fixing.writes else None
         self._now = after or self._now
 
@@ -172,7 +178,7 @@ class _Trying:
         proposals = self._proposals(other.finding, before, edits) or ()
         changed = (_edits_of(one) for one in proposals if one.title == other.fix.title)
         now = next(changed, ()) or other.edits
-        return replace(other, edits=now, fix=_with_edits(other.fix, now))
+        return replace(other, edits=now, fix=with_edits(other.fix, now))
 
     def _is_new(self, finding: Finding) -> bool:
         return not finding.after and self._seen.get(finding.fingerprint, -1) < len(self.accepted)
@@ -187,7 +193,7 @@ class _Trying:
         if problem is None:
             return None
         own = fixers().get(finding.rule, ())
-        with reading_instead(_texts(edits) or {}):
+        with reading_instead(texts_after(edits) or {}):
             proposals = [_guarded(proposal, problem) for fixer in own for proposal in fixer.propose(problem)]
         return [_rebased(proposal, edits) for proposal in proposals]
 
@@ -259,7 +265,7 @@ class _Trying:
         plan = plan_for(finding)
         if plan is not None and self._left:
             self._left -= 1
-            after = self._recheck(_texts(self._edits()) or {}, _with_both(plan.detour, self._demanded))
+            after = self._recheck(texts_after(self._edits()) or {}, _with_both(plan.detour, self._demanded))
             if after is not None and not rejection(self._known, ahead(after), finding):
                 back = next((new for new in coming(self._known, after.result, finding) if new.action == BACK), None)
                 warned = (f"Do not roll back behind this upgrade: {back.message}.",) if back else ()
@@ -269,7 +275,7 @@ class _Trying:
 
     def _with(self, proposal: Proposal) -> ResultWithCases | None:
         """The check with a proposal, and with the values that it demands, beside those that are accepted."""
-        texts = _texts([*self._edits(), *_edits_of(proposal)])
+        texts = texts_after([*self._edits(), *_edits_of(proposal)])
         detour = _with_both(self._demanded, Detour(flags=proposal.flags, values=proposal.values))
         return self._recheck(texts, detour) if texts is not None else None
 
@@ -282,7 +288,7 @@ class _Trying:
             why_unsafe=proposal.why_unsafe,
             rejected=tuple(rejected),
         )
-        fix = _with_edits(fix, edits)
+        fix = with_edits(fix, edits)
         if fix.safe or self._fixing.unsafe:
             self.accepted.append(_Accepted(finding, fix, edits, self._now))
             self._demanded = _with_both(self._demanded, Detour(flags=proposal.flags, values=proposal.values))
@@ -367,35 +373,9 @@ def _by_hand(finding: Finding, proposals: Sequence[Proposal]) -> Fix | None:
     return None
 
 
-def _texts(edits: Sequence[TextEdit]) -> Texts | None:
-    """The files with these edits; None if two of them overlap."""
-    try:
-        return {patch.file: patch.after for patch in _patched(edits, {})}
-    except ValueError:
-        return None
-
-
 def _patches(accepted: Sequence[_Accepted]) -> list[Patch]:
     said: dict[str, list[str]] = {}
     for one in accepted:
         for file in dict.fromkeys(edit.text.path for edit in one.edits):
             said.setdefault(file, []).append(f"{one.finding.rule}: {one.fix.title}")
-    return list(_patched([edit for one in accepted for edit in one.edits], said))
-
-
-def _patched(edits: Sequence[TextEdit], said: dict[str, list[str]]) -> Iterator[Patch]:
-    texts: dict[str, Text] = {edit.text.path: edit.text for edit in edits}
-    for file in sorted(texts):
-        own = dict.fromkeys(edit.edit for edit in edits if edit.text.path == file)
-        after = edited(texts[file], own).content
-        yield Patch(file, texts[file].content, after, tuple(said.get(file, ())))
-
-
-def _with_edits(fix: Fix, edits: Edits) -> Fix:
-    return replace(fix, edits=tuple(_file_edit(edit) for edit in edits), diff=diff_of(_patched(edits, {})))
-
-
-def _file_edit(one: TextEdit) -> FileEdit:
-    text, span = one.text, one.edit.span
-    start, end = (text.line(span.start), text.column(span.start)), (text.line(span.end), text.column(span.end))
-    return FileEdit(text.path, *start, *end, one.edit.new)
+    return list(patched([edit for one in accepted for edit in one.edits], said))
