@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,9 +24,9 @@ if "version" in sys.argv:
     sys.exit()
 """
 CONTROLLER = """
-import json, os, subprocess, sys, tempfile, time, urllib.request
+import json, os, re, subprocess, sys, tempfile, time, urllib.request
 
-server = next(line.split()[-1] for line in open(os.environ["KUBECONFIG"]) if "server:" in line)
+server = re.search(r"http://[0-9.:]+", open(os.environ["KUBECONFIG"]).read())[0]
 path = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications"
 tempfile.NamedTemporaryFile(dir="/dev/shm").close()
 
@@ -34,7 +35,10 @@ def send(method, where, body=None):
     data = json.dumps(body).encode() if body else None
     kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
     request = urllib.request.Request(server + where, data, {"Content-Type": kind}, method=method)
-    return json.load(urllib.request.urlopen(request))
+    try:
+        return json.load(urllib.request.urlopen(request))
+    except urllib.error.HTTPError:  # It is gone already.
+        return {}
 
 
 while True:
@@ -77,6 +81,7 @@ SLEEPS = "import time\ntime.sleep(600)\n"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(controllers, "SILENCE_SECONDS", 0.8)
+    monkeypatch.setattr(controllers, "POLLED_SECONDS", 1.5)
     find.cache_clear()
     yield
     find.cache_clear()
@@ -161,14 +166,80 @@ def test_controllers_that_end_or_do_nothing_are_one_sentence(
     flags = ["--engine", "argocd", "--engine-binaries", f"argocd={folder}"]
     assert main(["run", manifest, *flags]) == 2
     assert capsys.readouterr() == ("", f"seatrial: --engine-binaries argocd={folder}: {says}\n")
-    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if folder.encode() in _read(path)]
+    assert _ends(folder)
+
+
+FLUX = """
+import hashlib, json, os, re, sys, time, urllib.error, urllib.request
+
+server = re.search(r"http://[0-9.:]+", open(os.environ["KUBECONFIG"]).read())[0]
+path = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations"
+configs = "/api/v1/namespaces/default/configmaps"
+
+
+def send(method, where, body=None):
+    data = json.dumps(body).encode() if body else None
+    kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    request = urllib.request.Request(server + where, data, {"Content-Type": kind}, method=method)
+    try:
+        return json.load(urllib.request.urlopen(request))
+    except urllib.error.HTTPError:
+        return {}
+
+
+while "kustomize" in sys.argv[0]:
+    source = send("GET", "/apis/source.toolkit.fluxcd.io/v1/namespaces/flux-system/gitrepositories/flux-system")
+    for own in send("GET", path).get("items", []):
+        meta, where = own["metadata"], path + "/" + own["metadata"]["name"]
+        if meta.get("deletionTimestamp"):
+            send("DELETE", configs + "/app")
+            send("PATCH", where, {"metadata": {"finalizers": None}})
+        elif "artifact" in source.get("status", {}) and not own["status"].get("lastAppliedRevision"):
+            artifact = source["status"]["artifact"]
+            host = "http://" + os.environ["SOURCE_CONTROLLER_LOCALHOST"]
+            try:
+                data = urllib.request.urlopen(host + "/" + artifact["path"]).read()
+            except urllib.error.URLError:  # It starts at the same time.
+                continue
+            assert "sha256:" + hashlib.sha256(data).hexdigest() == artifact["digest"]
+            send("PATCH", where, {"metadata": {"finalizers": ["finalizers.fluxcd.io"]}})
+            send("POST", configs, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "app"}})
+            send("PATCH", where + "/status", {"status": {"lastAppliedRevision": artifact["revision"]}})
+        asked = meta.get("annotations", {}).get("reconcile.fluxcd.io/requestedAt")
+        if own["status"].get("observedGeneration") == -1 or asked != own["status"].get("lastHandledReconcileAt"):
+            ready = {"type": "Ready", "status": "READY", "message": "no such thing", "observedGeneration": 1}
+            status = {"observedGeneration": 1, "conditions": [ready], "lastHandledReconcileAt": asked}
+            send("PATCH", where + "/status", {"status": status})
+    time.sleep(0.1)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(("ready", "outcomes"), [("True", ["ok", "ok", "ok"]), ("False", ["failed", "failed", "ok"])])
+def test_flux_ends_when_its_objects_say_so(ready: str, outcomes: list[str], manifest: str, tmp_path: Path) -> None:
+    for name in ("kustomize-controller", "helm-controller"):
+        _program(tmp_path, name, FLUX.replace("READY", ready))
+    given = (f"flux={tmp_path / 'bin'}",)
+    options = CheckOptions((manifest,), engines=("flux",), engine_binaries=given, compare_engines=True)
+    one, found = run_both(options, "ordinary")
+    assert str(one.rehearsal.engine) == "flux (real)"
+    assert [step.outcome for step in one.rehearsal.steps] == outcomes
+    wrote = [(event.verb, str(event.object)) for event in one.rehearsal.timeline if event.actor == "flux"]
+    own = "Kustomization/flux-system/app"
+    assert [one for one in wrote if one[1] != own] == [
+        ("create", "ConfigMap/default/app"),
+        ("delete", "ConfigMap/default/app"),
+    ]
+    assert {verb for verb, name in wrote if name == own} == {"apply", "delete"}
+    assert found.steps == 3
+    assert all(step.error in ("", f"{own}: no such thing") for step in one.rehearsal.steps)
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
         ("argocd", "argocd: needs ENGINE=DIR, a folder with the controllers of an engine"),
-        ("helm=/bin", "helm=/bin: is for engines that are controllers: argocd"),
+        ("helm=/bin", "helm=/bin: is for engines that are controllers: argocd, flux"),
         ("argocd={none}", "argocd={none}: does not exist"),
         ("argocd={file}", "argocd={file}: is not a folder"),
         ("argocd={empty}", "argocd={empty}: there is no argocd-application-controller in it"),
@@ -219,6 +290,16 @@ def test_folders_of_engines_that_are_not_rehearsed_are_refused(
     assert main(["run", manifest, "--engine", "kubectl", "--engine-binaries", f"argocd={folder}"]) == 2
     words = "--engine-binaries argocd=DIR needs the engine argocd, but the input is rehearsed with kubectl"
     assert capsys.readouterr().err == f"seatrial: {words}\n"
+
+
+def _ends(folder: str) -> bool:
+    """Whether no program of a folder is running; the kernel takes a moment to end those of a sandbox."""
+    pause = threading.Event()
+    for _ in range(100):
+        if not [path for path in Path("/proc").glob("[0-9]*/cmdline") if folder.encode() in _read(path)]:
+            return True
+        pause.wait(0.05)
+    return False
 
 
 def _read(path: Path) -> bytes:

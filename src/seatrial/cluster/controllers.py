@@ -26,7 +26,6 @@ from seatrial.model.resource import Body, Ref, uid_of
 
 RUNS_MAX = 200_000
 """Reconciles that follow from one request. `Fights` stops controllers that undo each other's changes much earlier."""
-
 REPAIRED_RUNS_MAX = 20_000
 """The same where something is assumed to be repaired: controllers may then meet what they never meet."""
 
@@ -113,6 +112,11 @@ class Controllers:
     def learn(self, kinds: Iterable[Kind]) -> None:
         """Add kinds of an operator that a trial describes."""
         self._kinds.update({(kind.group, kind.kind): kind for kind in kinds})
+
+    def leave_alone(self, groups: frozenset[str]) -> None:
+        """Forget what the controllers of these API groups do: others do that from now on."""
+        self._inert |= (left := {key for key in self._kinds if key[0] in groups})
+        self._kinds = {key: kind for key, kind in self._kinds.items() if key not in left}
 
     def is_ready(self, ref: Ref) -> bool:
         """Whether an object is there to stay and as its kind says that it is ready, whatever an engine believes."""

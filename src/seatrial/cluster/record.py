@@ -14,6 +14,8 @@ from seatrial.model.timeline import Effect, Event
 BEFORE_THE_TRIAL = -1
 CLOCK = "clock"
 """Actor name for events caused by a passed deadline."""
+NOTES = ("patch", "update", "status")
+"""Requests by which controllers keep notes in their own objects."""
 MESSAGE = "Event"
 """The kind of what controllers of an engine tell users, which hides with their objects."""
 
@@ -33,6 +35,8 @@ class Recorder:
         self._accepted: list[Event] = []
         self.hidden: set[Ref] = set()
         """Objects of an engine itself, such as its settings: what happens to them is no part of the rehearsal."""
+        self.noted_in: set[str] = set()
+        """API groups of an engine that keeps notes in its objects: changes that do not touch `spec`."""
 
     def begin(self, step: int, actor: str = "", unordered: tuple[str, ...] = ()) -> None:
         """Start a step. `unordered` are verbs that `actor` sends at once for all objects of a kind."""
@@ -161,6 +165,9 @@ class Recorder:
         return [event for event in events if not self._is_idle(event) and not self._is_hidden(event)]
 
     def _is_hidden(self, event: Event) -> bool:
+        if event.object.group in self.noted_in and event.verb in NOTES:
+            same = (event.before or {}).get("spec") == (event.after or {}).get("spec")
+            return event.effect == "refused" or (event.effect in ("changed", "unchanged") and same)
         return bool(self.hidden) and (event.object in self.hidden or event.object.kind == MESSAGE)
 
     def _is_idle(self, event: Event) -> bool:

@@ -60,12 +60,19 @@ class ApiBesideUser(Api, Protocol):
         """Do a line of a script beside the client, in the name of its engine."""
         ...
 
-    def hide(self, refs: Iterable[Ref]) -> None:
-        """Leave objects of the engine itself out of the rehearsal, from its start."""
+    def hide(self, refs: Iterable[Ref], groups: Iterable[str] = ()) -> None:
+        """Leave objects of the engine itself out of the rehearsal, and what it notes in the objects of API groups.
+
+        Nothing else in the cluster acts on the kinds of these groups.
+        """
         ...
 
     def silent_seconds(self) -> float:
         """How long the client has requested nothing, and nothing was sent to it."""
+        ...
+
+    def changes(self) -> int:
+        """How often anything has changed in the cluster."""
         ...
 
     def requests(self) -> int:

@@ -125,6 +125,8 @@ class RealControllers(Struct, frozen=True):
     """Objects of the engine itself."""
     trees: dict[str, dict[str, bytes]] = {}
     """The files of each source, by its URL."""
+    artifacts: dict[str, tuple[bytes, str]] = {}
+    """What each source has fetched, by its object: an archive, and its revision."""
     flags: tuple[str, ...] = ()
 
 

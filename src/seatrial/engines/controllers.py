@@ -32,6 +32,8 @@ CALM_SECONDS = 0.5
 """How long controllers are silent before time passes in the cluster."""
 SILENCE_SECONDS = 12.0
 """How long, before what they wait for is known never to come. Longer than they sleep between two attempts."""
+POLLED_SECONDS = 40.0
+"""The same where controllers poll, and give up by themselves."""
 START_SECONDS = 60.0
 """How long they may request nothing at all."""
 LONGEST_SECONDS = 900.0
@@ -50,7 +52,7 @@ class Look(Struct, frozen=True):
     begun: bool = True
     """Whether the engine has taken notice of the step at all."""
     calm_seconds: float = 0.0
-    """How long nothing may happen before the end counts."""
+    """How long nothing may happen before the end counts; at most three times as long."""
 
 
 class Servers(Struct, frozen=True):
@@ -124,23 +126,32 @@ class _Ended(Exception):
     """A program that should run until the step has ended did not."""
 
 
-def wait(client: BinaryRun, api: ApiBesideUser, look: Callable[[], Look], programs: ProgramFolder) -> Stuck | None:
-    """Wait until the step has ended. Why it never will, if it does not."""
-    patience, waited = LONGEST_SECONDS, 0.0
+def wait(
+    client: BinaryRun, api: ApiBesideUser, look: Callable[[], Look], programs: ProgramFolder, *, polls: bool = False
+) -> Stuck | None:
+    """Wait until the step has ended. Why it never will, if it does not.
+
+    Controllers that poll are never silent: what counts is how long nothing changes.
+    """
+    patience, changes = LONGEST_SECONDS, api.changes()
+    waited = still = over = 0.0
     while patience > 0:
         if client.wait(LOOK_SECONDS):
             raise _Ended
         patience -= LOOK_SECONDS
         waited += LOOK_SECONDS
-        seen, silent = look(), api.silent_seconds()
-        if seen.ended and silent >= seen.calm_seconds:
+        still = still + LOOK_SECONDS if api.changes() == changes else 0.0
+        changes = api.changes()
+        seen, silent = look(), still if polls else api.silent_seconds()
+        over = over + LOOK_SECONDS if seen.ended else 0.0
+        if seen.ended and (silent >= seen.calm_seconds or over > 3 * seen.calm_seconds):
             return None
         if not api.requests() and waited > START_SECONDS:
             raise CannotContinue(f"{FLAG} {programs.given}: nothing was requested from the cluster within a minute")
         if silent < CALM_SECONDS or not api.requests():
             continue
         stuck = api.do(Wait(seen.waits_for)).stuck if seen.waits_for else NOTHING
-        if stuck is None or silent < SILENCE_SECONDS:
+        if stuck is None or silent < (POLLED_SECONDS if polls else SILENCE_SECONDS):
             continue
         if seen.begun and not (seen.waits_for and api.do(Outwait(seen.waits_for)).body["late"]):
             return stuck

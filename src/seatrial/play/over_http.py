@@ -107,12 +107,17 @@ class OverHttp:
     def do(self, line: Line) -> Answer:
         return InProcess(self._cluster, self._server.actor).do(line)
 
-    def hide(self, refs: Iterable[Ref]) -> None:
+    def hide(self, refs: Iterable[Ref], groups: Iterable[str] = ()) -> None:
         with self._cluster.lock:
             self._cluster.recorder.hidden.update(refs)
+            self._cluster.recorder.noted_in.update(groups)
+            self._cluster.controllers.leave_alone(frozenset(groups))
 
     def silent_seconds(self) -> float:
         return self._server.silent_seconds()
+
+    def changes(self) -> int:
+        return self._cluster.store.version
 
     def requests(self) -> int:
         return self._server.requests

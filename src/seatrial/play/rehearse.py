@@ -185,7 +185,7 @@ def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
         cluster.settle()
     again = _again(stage, index, planned) if _is_unserved(ended) and not step.kill else None
     after = _people_wrote(cluster)
-    gone = {ref for ref in before if ref not in after}
+    gone = {ref for ref in before if ref not in after and ref not in cluster.recorder.hidden}
     expected = engine.expected(planned, ended) if ended.outcome == "ok" and planned.release else ()
     orphans = _orphans(stage, planned, engine.actors, after) if action.role == "remove" and planned.name else ()
     return StepResult(

@@ -30,7 +30,7 @@ from seatrial.cluster.watch import in_version
 from seatrial.kinds import World
 from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.kinds.tables.catalogue import ServedKind
-from seatrial.model.resource import Body, Ref, metadata, name_of
+from seatrial.model.resource import Body, Ref, dig, metadata, name_of
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
@@ -139,7 +139,7 @@ def create_object(
         schema = cluster.schema_of(kind)
         body = track_update(None, body, manager=manager or actor, schema=schema, time=cluster.store.now())
     # Values that the server generates, such as a clusterIP, have no manager.
-    body = prepared(kind, body, None)
+    body = {**_default_status(cluster, kind), **prepared(kind, body, None)}
     conversion.write(cluster, kind, ref, view)
     if dry:
         return body
@@ -152,6 +152,13 @@ def create_object(
     for uid in cluster.missing_owners(stored):
         cluster.controllers.orphaned(uid, index)
     return stored
+
+
+def _default_status(cluster: Cluster, kind: ServedKind) -> Body:
+    """The status that a CRD gives to an object that has none: defaults are set again when it is read from the store."""
+    schema = cluster.custom_schema_of(kind)
+    default = dig(schema.node, "properties", "status", "default") if schema else None
+    return {"status": default} if default is not None else {}
 
 
 def _new_metadata(cluster: Cluster, kind: ServedKind, ref: Ref, meta: Body) -> Body:

@@ -14,6 +14,8 @@ from seatrial.readiness.argocd import Scripts
 API_VERSION = f"{GROUP}/v1alpha1"
 HOME = "argocd"
 """The namespace that Argo CD itself is usually installed into."""
+PROGRAM = "argocd-application-controller"
+"""Only what Argo CD applies has its own field manager. For other writes the API server takes the program's name."""
 CASCADE = "resources-finalizer.argocd.argoproj.io"
 AUTOMATED_RETRIES = 5
 """The default retries of an automated sync: `autoSync` in controller/appcontroller.go."""

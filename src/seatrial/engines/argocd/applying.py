@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from seatrial.engines import script
 from seatrial.engines.argocd import rbac, versions
-from seatrial.engines.argocd.app import Settings, SyncOptions
+from seatrial.engines.argocd.app import PROGRAM, Settings, SyncOptions
 from seatrial.engines.argocd.migrating import owners_of_client_side_apply, owners_of_kubectl
 from seatrial.engines.argocd.tasks import ArgocdTask
 from seatrial.engines.argocd.tracking import CRD
@@ -190,21 +190,21 @@ def _as_update(task: ArgocdTask, target: Body) -> Body:
 
 def _replace(task: ArgocdTask, target: Body, *, force: bool) -> Part[AppliedObject]:
     if task.live is None:
-        answer = yield about(task, "create", target)
+        answer = yield about(task, "create", target, manager=PROGRAM)
         return _outcome(task, "create", answer)
     update = _as_update(task, target)
     if task.ref.kind in UPDATED_IN_PLACE:
-        answer = yield about(task, "update", update)
+        answer = yield about(task, "update", update, manager=PROGRAM)
         if answer.message:
             return AppliedObject(answer.message, refused=True, failure=answer.failure)
         return AppliedObject(f"{task.ref.kind}/{task.ref.name} updated")
     if not force:
-        answer = yield about(task, "update", update)
+        answer = yield about(task, "update", update, manager=PROGRAM)
         if answer.message:
             words = f'error when replacing "{FILE}": {answer.message}'
             return AppliedObject(_clean(words), refused=True, failure=answer.failure)
         return AppliedObject(_named(task, "replaced"))
-    return (yield from _recreated(task, target, "Background"))
+    return (yield from _recreated(task, target, "Background", PROGRAM))
 
 
 def _server_side(task: ArgocdTask, target: Body, settings: Settings, *, force: bool) -> Part[AppliedObject]:
@@ -251,7 +251,7 @@ def _role_or_binding(task: ArgocdTask, target: Body) -> Part[AppliedObject]:
     return AppliedObject(f"{done.message}{applied.message}{warning}")
 
 
-def _recreated(task: ArgocdTask, target: Body, policy: str) -> Part[AppliedObject]:
+def _recreated(task: ArgocdTask, target: Body, policy: str, manager: str = MANAGER) -> Part[AppliedObject]:
     """Delete, wait until it is gone, and create."""
     assert task.live is not None
     yield deletion(task.live, task.ref, policy)
@@ -261,7 +261,7 @@ def _recreated(task: ArgocdTask, target: Body, policy: str) -> Part[AppliedObjec
         left = yield about(task, "get")
     if left.code == 200:
         return AppliedObject(f'error when deleting "{FILE}": timed out waiting for the condition', refused=True)
-    answer = yield about(task, "create", target)
+    answer = yield about(task, "create", target, manager=manager)
     return _outcome(task, "create", answer)
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from seatrial.engines import Ended, Stuck
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.app import CASCADE, App, Settings
+from seatrial.engines.argocd.app import CASCADE, PROGRAM, App, Settings
 from seatrial.engines.argocd.applying import deletion
 from seatrial.engines.argocd.tasks import with_namespace
 from seatrial.engines.argocd.tracking import CRD, managed, wanted
@@ -32,8 +32,6 @@ from seatrial.readiness.argocd import health, worst
 from seatrial.readiness.argocd.verdict import DEGRADED, HEALTHY, PROGRESSING
 
 WAVES_MAX = 1_000
-PROGRAM = "argocd-application-controller"
-"""Hooks of a deletion are created without a field manager, so the API server takes the name of the program."""
 
 
 class HeldDeletion(Struct, frozen=True):

@@ -60,6 +60,8 @@ VARIABLES = {
 }
 
 
+AFTER_SECONDS = 1.0
+"""Finalizers of hooks are removed when the operation has ended."""
 NOT_SIGNED = {"bin/git-verify-wrapper.sh": "/bin/true"}
 """The repo-server calls this script of its image for every commit, and reads no output as: it is not signed."""
 
@@ -164,7 +166,7 @@ def _operations(apps: list[App] | tuple[App, ...], api: ApiBesideUser) -> Look:
     there = [(app, live(api, named(app)) or {}) for app in apps]
     begun = all(dig(body, "status", "operationState", "phase") for _, body in there)
     if begun and not any(is_running(body) or body.get("operation") for _, body in there):
-        return Look(ended=True)
+        return Look(ended=True, calm_seconds=AFTER_SECONDS)
     waits_for = [ref for app, body in there for ref in awaited(body, app)]
     return Look(waits_for=tuple(dict.fromkeys((*waits_for, *_leaving(api)))), begun=begun)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from seatrial.engines.argocd.app import PROGRAM
 from seatrial.engines.argocd.tasks import ArgocdTask
 from seatrial.engines.script import Answer, Command, Part, Verb, about
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault
@@ -82,7 +83,7 @@ def _written(
 ) -> Part[ReconciledRole]:
     named = f"{task.ref.kind.lower()}.{task.ref.group}/{task.ref.name} reconciled"
     for verb in verbs:
-        answer: Answer = yield about(task, verb, None if verb == "delete" else body)
+        answer: Answer = yield about(task, verb, None if verb == "delete" else body, manager=PROGRAM)
         if answer.message and answer.code != 404:
             return ReconciledRole(f"{FAILED}: {answer.message}", refused=True, failure=answer.failure)
     return ReconciledRole("\n".join((f"{named}. reconciliation required {doing}", *printed)) if verbs else named)

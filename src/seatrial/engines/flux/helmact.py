@@ -15,15 +15,16 @@ from seatrial.engines import Stuck
 from seatrial.engines.act import HelmAct
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.kustomization import Cause
-from seatrial.engines.flux.objects import FluxMemory, HelmRelease, ReleasePolicy
+from seatrial.engines.flux.objects import HELM_GROUP, FluxMemory, HelmRelease, ReleasePolicy
 from seatrial.engines.flux.storage import newest
 from seatrial.engines.flux.waiting import Waited, timed_out, wait_for
 from seatrial.engines.script import Answer, Part
 from seatrial.helm import hooks
 from seatrial.helm.hooks import ERROR_PREFIX
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault, joined
-from seatrial.model.resource import Ref
+from seatrial.model.resource import Body, Ref, labels_of, with_metadata
 
+MANAGER = "helm-controller"
 SERVER_SIDE = "--force-conflicts"
 """helm-controller lets the server merge by force."""
 CLIENT_SIDE = "--server-side=false"
@@ -132,8 +133,14 @@ def _definitions(release: HelmRelease, policy: str, memory: FluxMemory) -> Part[
         live = yield about(crd, "get")
         if live.code == 200 and policy != "CreateReplace":
             continue
-        answer = yield about(crd, "apply", crd.body)
+        answer = yield about(crd, "apply", _with_origin(crd.body, release), manager=MANAGER)
         if answer.message:
             return Waited(answer.message, failure=answer.failure)
         made.append(crd.ref)
     return (yield from wait_for(made, memory, release.timeout))
+
+
+def _with_origin(crd: Body, release: HelmRelease) -> Body:
+    """`setOriginVisitor` in internal/action/crds.go."""
+    labels = {f"{HELM_GROUP}/name": release.name, f"{HELM_GROUP}/namespace": release.namespace}
+    return with_metadata(crd, labels={**labels_of(crd), **labels})

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines.act import Reconcile
-from seatrial.engines.engine import PlannedStep
+from seatrial.engines.engine import PlannedStep, known_version
 from seatrial.engines.flux.declared import declared, declared_release, not_evaluated
 from seatrial.engines.flux.objects import (
     HELM_GROUP,
@@ -18,16 +18,19 @@ from seatrial.engines.flux.objects import (
     HelmRelease,
     Kustomization,
 )
+from seatrial.engines.flux.process import NAME, find
+from seatrial.engines.flux.real_stage import controllers_instead
 from seatrial.engines.script import DescribedObject
 from seatrial.engines.setting import Setting, is_chart, release_of, served, values_of
+from seatrial.model.engine import EngineId
 from seatrial.model.errors import NothingToCheck
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, Ref, dig
-from seatrial.model.trial import Step
+from seatrial.model.trial import Step, Trial
 from seatrial.sources.flux.building import FluxSources, Shelf, read_folder
 from seatrial.sources.flux.gathering import ACTED_ON, Charted, FoundFlux, at_home, beginning, gather, is_of_flux
 
-NAME = "flux"
+VERSIONS = ("2.9",)
 USUAL_FOR = ACTED_ON
 HOME = "flux-system"
 ONE_KUSTOMIZATION = (
@@ -51,15 +54,26 @@ class Prepared(Struct, frozen=True):
     """Namespaces that HelmReleases create."""
 
 
-def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Reconcile]:
+def configure(setting: Setting, trial: Trial) -> Setting:
+    """The version that is simulated, or the Flux of the user, which does not say its version."""
+    folder = setting.binaries.get(NAME, "")
+    if not folder:
+        return replace(setting, engine=known_version(setting.engine, VERSIONS))
+    return replace(setting, engine=EngineId(NAME, find(folder).version, real=True))
+
+
+def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Any]:
     """Manifests as what Flux begins with, or as one Kustomization; a chart as that of one HelmRelease."""
     release, opened = release_of(step, setting, read=read_folder), setting.opened
+    known = None
     if is_chart(step, setting):
         prepared = _of_chart(Charted({}, opened.chart(step.source), values_of(step, setting), release), release)
     else:
         known = FluxSources(setting.repos, setting.charts, release.source, {}, served(setting), opened.kept(Shelf))
         prepared = prepare(release, known)
-    act = Reconcile(prepared.fleet)
+    act: Any = Reconcile(prepared.fleet)
+    if NAME in setting.binaries:
+        act = controllers_instead(act, step, setting, known)
     return PlannedStep(
         step,
         NAME,

@@ -7,11 +7,13 @@ from each is compared by itself, and the order only of those that depend on each
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from seatrial.evidence.compare.generated_names import numbered, renamed
 from seatrial.evidence.compare.side_by_side import in_order, works_side_by_side
@@ -24,6 +26,8 @@ from seatrial.model.timeline import Event, Rehearsal
 NO_EFFECT = ("read", "unchanged", "waiting")
 VOLATILE = frozenset(("resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "time", "status"))
 GONE = ("deleted",)
+OF_FLUX = ".toolkit.fluxcd.io"
+"""Groups of objects that Flux itself acts on, and keeps notes in."""
 RECORDS = "sh.helm.release.v1."
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -50,7 +54,7 @@ def _step_differences(
     for step, (simulated, ended) in enumerate(zip(model.steps, real.steps, strict=True)):
         if simulated.outcome != ended.outcome:
             yield EngineDifference(step, "outcome", simulated.outcome, ended.outcome)
-        elif ended.outcome != "hung" and simulated.error.split() != ended.error.split():  # A hang is put in our words.
+        elif ended.outcome != "hung" and _said(model, step) != _said(real, step):  # A hang is put in our words.
             yield EngineDifference(step, "error", simulated.error, ended.error)
         if program := _program(case, step):
             dependent = [(renamed(one, names), renamed(other, names)) for one, other in _dependent(program)]
@@ -60,6 +64,12 @@ def _step_differences(
         for tag, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
             if tag != "equal":
                 yield from _unpaired(step, before[i:j], after[k:m])
+
+
+def _said(rehearsal: Rehearsal, step: int) -> list[str]:
+    """The words of an error. Where an engine works side by side, the order of its reasons is chance."""
+    error = rehearsal.steps[step].error
+    return sorted(re.split(r"[\n,]\s*", error)) if works_side_by_side(rehearsal) else error.split()
 
 
 def _program(case: Case, step: int) -> Program | None:
@@ -112,14 +122,24 @@ def _unpaired(step: int, model: list[str], real: list[str]) -> Iterator[EngineDi
 
 def _events(rehearsal: Rehearsal, step: int) -> list[str]:
     if works_side_by_side(rehearsal):
-        return in_order(rehearsal, step, lambda event: _words(event) if _is_compared(event) else "")
+        return in_order(rehearsal, step, lambda event: _words(_by(event, rehearsal)) if _is_compared(event) else "")
     return [_words(event) for event in rehearsal.of_step(step) if _is_compared(event)]
 
 
+def _by(event: Event, rehearsal: Rehearsal) -> Event:
+    """An engine that is in another one has no name of its own there."""
+    return replace(event, actor=rehearsal.actors[0]) if event.actor in rehearsal.actors else event
+
+
 def _is_compared(event: Event) -> bool:
-    if event.object.name.startswith(RECORDS):
+    if event.object.name.startswith(RECORDS) or _is_of_flux(event.object):
         return False
     return event.effect not in NO_EFFECT and not (event.effect == "changed" and event.cause is not None)
+
+
+def _is_of_flux(ref: Ref) -> bool:
+    """An object of Flux itself, or the CRD of one."""
+    return ref.group.endswith(OF_FLUX) or ref.name.endswith(OF_FLUX)
 
 
 def _words(event: Event) -> str:
@@ -135,7 +155,8 @@ def _objects(rehearsal: Rehearsal) -> dict[Ref, Any]:
             found.pop(event.object, None)
         elif event.after is not None and event.effect != "refused":
             found[event.object] = event.after
-    return {ref: _settled(body) for ref, body in sorted(found.items()) if not ref.name.startswith(RECORDS)}
+    seen = ((ref, body) for ref, body in sorted(found.items()) if not _is_of_flux(ref))
+    return {ref: _settled(body) for ref, body in seen if not ref.name.startswith(RECORDS)}
 
 
 def _settled(value: Any) -> Any:

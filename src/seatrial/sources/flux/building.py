@@ -233,6 +233,11 @@ def _variables(kustomization: Body, known: FluxSources) -> tuple[dict[str, str],
     return {key: value.replace("\n", "") for key, value in found.items()}, sure
 
 
+def root_of(kustomization: Body, known: FluxSources) -> Path:
+    """The root of a Kustomization's source."""
+    return _folder(kustomization, known)[0]
+
+
 def _folder(kustomization: Body, known: FluxSources) -> tuple[Path, Path]:
     """The root of a Kustomization's source, and its path in it."""
     namespace = str(metadata(kustomization).get("namespace") or "default")
