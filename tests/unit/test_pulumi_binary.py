@@ -42,7 +42,7 @@ resources:
         template: {metadata: {labels: {app: web}}, spec: {containers: [{name: a, image: a}]}}
 """
 PULUMI = """
-import json, os, signal, socket, subprocess, sys, urllib.request, urllib.error
+import json, os, re, signal, socket, subprocess, sys, urllib.request, urllib.error
 
 if sys.argv[1] == "version":
     print("v3.999.0")
@@ -51,7 +51,7 @@ home = os.environ["HOME"]
 state = os.path.join(home, "state/.pulumi/stacks/shop/dev.json")
 given = dict(zip(sys.argv[2:], sys.argv[3:]))
 settings = json.load(open(given["--config-file"]))
-server = next(line.split()[-1] for line in open(os.environ["KUBECONFIG"]) if "server:" in line)
+server = re.search(r"http://[0-9.:]+", open(os.environ["KUBECONFIG"]).read())[0]
 known = json.load(open(state))["checkpoint"]["latest"]
 path = "/api/v1/namespaces/default/configmaps"
 body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"color": "red"}}
