@@ -176,7 +176,7 @@ def _checked(
         continued.extend(rehearsed)
         found.extend(more)
     first = first_cases([(trial.plan, trial.heard) for trial in trials])
-    broken = tuple(interrupt(first, progress, dies=options.interrupted, tries=options.explore))
+    broken = tuple(interrupt(first, options, progress))
     found.extend(aftermaths(broken, first, identified))
     new = partial(_only_new, known=found)
     tried = [explore(*one, options.explore, new, progress) for one in first if options.explore]

@@ -140,7 +140,13 @@ def _checked(
         else:
             asked = options("check", inputs, release)
             faults = other.faults
-            plain = replace(asked, compare=other.compare, interrupted=faults.interrupted, explore=faults.explore)
+            plain = replace(
+                asked,
+                compare=other.compare,
+                interrupted=faults.interrupted,
+                every_write=faults.every_write,
+                explore=faults.explore,
+            )
             given = _started_from(with_configuration(plain, configured), other, progress)
             trying = fixes.asked(other.fixing, limit, other.targets)
             whole = any(target.format == "html" for target in other.targets)

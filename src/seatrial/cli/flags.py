@@ -166,6 +166,8 @@ class FaultFlags:
     """Also kill each step after each of its writes, on an ordinary cluster, and repeat it; then try a rollback or
     another way out. Reports where the release stays locked or objects are lost or left over, and the commands that
     repair it. -v lists the result for each write."""
+    every_write: Annotated[bool, flag("--every-write", group=REHEARSAL)] = False
+    """With --interrupted: kill a step after every write, even if it has more than 24."""
     explore: Annotated[int, flag("--explore", group=REHEARSAL, value="N")] = 0
     """Also try up to N schedules in which some objects are slow and others fast: first those where one controller reads
     what another one writes, then random ones (the same in every run). A finding shows its schedule, which

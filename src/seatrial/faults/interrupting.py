@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from seatrial.model.finding import Finding
 from seatrial.model.interruption import Interrupted
+from seatrial.model.options import CheckOptions
 from seatrial.model.release import Case
 from seatrial.plan.plan import Plan
 from seatrial.play.heard import Heard
-from seatrial.play.interrupted import interrupted
+from seatrial.play.interrupted import MOMENTS_MAX, interrupted
 from seatrial.rules import all_interruption_rules
 
 ANSWERS = {"500": 4, "504": 4, "429": 16, "cut": 16}
@@ -28,14 +30,15 @@ def first_cases(plans: Sequence[tuple[Plan, Heard]]) -> list[tuple[Plan, Heard]]
 
 
 def interrupt(
-    plans: Iterable[tuple[Plan, Heard]], progress: Callable[[str], None], *, dies: bool, tries: int
+    plans: Iterable[tuple[Plan, Heard]], options: CheckOptions, progress: Callable[[str], None]
 ) -> Iterator[Interrupted]:
-    """`dies`: steps die. `tries`: about as many requests fail."""
+    """Steps die, if that is asked for; and about as many requests fail as schedules are explored."""
     for plan, heard in plans:
-        if dies:
-            yield from interrupted(plan, heard, progress)
-        for answer, share in ANSWERS.items() if tries else ():
-            yield from interrupted(plan, heard, progress, answer, max(1, tries // share))
+        if options.interrupted:
+            most = sys.maxsize if options.every_write else MOMENTS_MAX
+            yield from interrupted(plan, heard, progress, moments_max=most)
+        for answer, share in ANSWERS.items() if options.explore else ():
+            yield from interrupted(plan, heard, progress, answer, max(1, options.explore // share))
 
 
 def aftermaths(

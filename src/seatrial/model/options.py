@@ -93,6 +93,8 @@ class CheckOptions(Struct, frozen=True):
     """How many schedules between the bounds are tried."""
     interrupted: bool = False
     """Whether steps are also killed after each of their writes, and repeated."""
+    every_write: bool = False
+    """Whether that is so for steps with very many writes too."""
     detour: Detour = NO_DETOUR
     """How the first step that replaces a release is done."""
     fixing: Fixing | None = None
