@@ -11,6 +11,7 @@ from chartfolder import CHART, config_map, write
 from seatrial.check import check
 from seatrial.model.errors import CannotContinue
 from seatrial.model.options import CheckOptions
+from seatrial.plan.plans import plans
 from seatrial.report import json
 from seatrial.report.page import Page
 from seatrial.sources.charts.chart import open_any_chart
@@ -90,3 +91,8 @@ def test_the_json_report_lists_consumers() -> None:
 def test_matrix_does_not_work_with_consumers() -> None:
     with pytest.raises(CannotContinue, match=r"^--matrix does not work with --consumers"):
         check(CheckOptions(inputs=("core",), consumers="deep", matrix=("a=1,2",)))
+
+
+def test_consumers_are_rehearsed_with_the_helm_that_is_asked_for() -> None:
+    (plan,) = plans(CheckOptions(inputs=("core",), consumers="deep", engines=("helm@3.19.4",)))
+    assert (str(plan.engine), plan.steps[0].act.simulated) == ("helm@3.19.4", True)

@@ -157,7 +157,7 @@ def _of_matrix(
 ) -> Iterator[Plan]:
     """Every transition between cells that adds, removes or flips an object."""
     found = cells(options.matrix)
-    setting = _setting(trial, HELM, "", opened, options, history)
+    setting = _setting(trial, trial.engines[0], "", opened, options, history)
     new = {cell: both_acts(path, cell, setting) for cell in found}
     installed = {cell: both[0] for cell, both in new.items()}
     upgraded = {cell: both[1] for cell, both in new.items()}
@@ -184,6 +184,7 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
     """The charts that use a library, each upgraded from the old library to the new one, if there is an old one."""
     if options.matrix:
         raise CannotContinue("--matrix does not work with --consumers; check one consumer with --matrix instead")
+    engine = next((one for one in map(engine_id, options.engines) if one.name == HELM.name), HELM)
     library = open_any_chart(path)
     old = open_any_chart(options.old, path) if options.old else library
     changed = helpers_changed(old, library)
@@ -198,8 +199,8 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
         opened = Opened("", path)
         new = opened.add(with_library(chart, library))
         was = opened.add(with_library(chart, old, f"{chart} ({library.name} of {options.old})")) if options.old else new
-        trial = Trial(engines=(HELM,), steps=(Step("install", was), Step("upgrade", new), Step("upgrade", new)))
-        setting = _setting(trial, HELM, chart, opened, options, None)
+        trial = Trial(engines=(engine,), steps=(Step("install", was), Step("upgrade", new), Step("upgrade", new)))
+        setting = _setting(trial, engine, chart, opened, options, None)
         planned = _planned(trial, setting)
         before, after = (both_acts(source, Cell(()), setting) for source in (was, new))
         called = sorted(changed & (helpers_called(chart, old) | helpers_called(chart, library)))
