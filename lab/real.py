@@ -71,7 +71,13 @@ class RealCluster:
     def door(self) -> Door:
         raise CannotContinue("the lab runs no process in the sandbox")
 
-    def believes(self, content: Callable[[Body], bool], waits_for: Callable[[Iterable[Event]], list[Ref]]) -> None:
+    def believes(
+        self,
+        content: Callable[[Body], bool],
+        waits_for: Callable[[Iterable[Event]], list[Ref]],
+        *,
+        sleeps_seconds: float = 0,
+    ) -> None:
         pass
 
     def stuck(self, patience_seconds: float) -> Stuck | None:

@@ -87,7 +87,14 @@ class Api:
         if data is not None:
             headers["Content-Type"] = content_type
         self._connection.request(method, _url(path, query), data, headers)
-        answer = self._connection.getresponse()
+        try:
+            answer = self._connection.getresponse()
+        except http.client.RemoteDisconnected:  # A server may close a connection that was idle; a read can be repeated.
+            if method != "GET":
+                raise
+            self._connection.close()
+            self._connection.request(method, _url(path, query), data, headers)
+            answer = self._connection.getresponse()
         text = answer.read()
         warnings = answer.headers.get_all("Warning") or ()
         return Reply(answer.status, _decoded(text), tuple(_unquoted(found) for found in warnings))

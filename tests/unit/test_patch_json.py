@@ -113,6 +113,10 @@ def test_a_json_patch_must_be_a_list_of_operations(operations: Any, message: str
     assert (refused.value.code, refused.value.message) == (400, message)
 
 
+def test_null_is_a_patch_without_operations() -> None:
+    assert json_patch(LIVE, None) == LIVE
+
+
 def test_the_number_of_operations_is_limited() -> None:
     with pytest.raises(Refused) as refused:
         json_patch(LIVE, [{"op": "test", "path": "/kind", "value": "ConfigMap"}] * 10_001)

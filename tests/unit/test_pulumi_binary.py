@@ -101,6 +101,8 @@ with open(given["--event-log"], "w") as log:
     if said != 201:
         event = {"urn": urn, "severity": "error", "message": f"<{{%reset%}}>error: {said}<{{%reset%}}>\\n"}
         print(json.dumps({"diagnosticEvent": event}), file=log)
+        summary = {"severity": "error", "message": "update failed\\n"}
+        print(json.dumps({"diagnosticEvent": summary}), file=log)
 sys.exit(said != 201)
 """
 
@@ -132,11 +134,12 @@ def test_its_version_is_that_of_the_newest_provider(pulumi: str) -> None:
 
 
 def test_a_provider_on_the_path_does_not_tell_its_version(
-    pulumi: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pulumi: str, project: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(tmp_path, "pulumi-resource-kubernetes")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert find(pulumi).version == ""
+    assert str(next(plans(CheckOptions((project,), pulumi_binary=pulumi))).engine) == "pulumi (real)"
     assert simulated_engine(EngineId("pulumi", "", real=True)) == f"pulumi@{VERSIONS[-1]}"
 
 
@@ -148,6 +151,13 @@ def test_its_state_is_carried_from_step_to_step(pulumi: str, project: str) -> No
     steps = [event.verb for event in one.rehearsal.timeline if event.actor == "pulumi" and event.effect != "read"]
     assert steps == ["create", "delete"]
     assert (found.model, found.real, found.steps) == ("pulumi@4.32", "pulumi@4.32.0 (real)", 3)
+
+
+def test_what_people_do_meanwhile_is_not_done_by_it(pulumi: str, project: str, tmp_path: Path) -> None:
+    trial = tmp_path / "trial.yaml"
+    trial.write_text("engine: pulumi\nsteps:\n  - up: infra\n  - delete: ConfigMap/default/settings\n")
+    up, deleted = run(CheckOptions((str(trial),), pulumi_binary=pulumi), "ordinary").rehearsal.steps
+    assert (up.outcome, deleted.outcome, deleted.by) == ("ok", "ok", "kubectl")
 
 
 def test_an_error_names_its_resource(pulumi: str, project: str, tmp_path: Path) -> None:

@@ -29,11 +29,18 @@ class Api(Protocol):
         """How a process in the sandbox reaches the cluster."""
         ...
 
-    def believes(self, content: Callable[[Body], bool], waits_for: Callable[[Iterable[Event]], list[Ref]]) -> None:
+    def believes(
+        self,
+        content: Callable[[Body], bool],
+        waits_for: Callable[[Iterable[Event]], list[Ref]],
+        *,
+        sleeps_seconds: float = 0,
+    ) -> None:
         """Tell when the client that will speak now stops waiting for an object, and for which it waits.
 
         `waits_for` reads that from what the client has written so far. Its watches do not say it: they show all objects
-        of a kind, and a client that opens several at once opens them in any order.
+        of a kind, and a client that opens several at once opens them in any order. `sleeps_seconds`: how long it may
+        be silent although it waits for nothing.
         """
         ...
 

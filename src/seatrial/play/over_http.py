@@ -52,6 +52,7 @@ class OverHttp:
         """How many requests there were when the client was last looked at, and how often there were no more."""
         self._passed_seconds = 0.0
         self._idle_turns = 0
+        self._doubt_seconds = DOUBT_SECONDS
 
     def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
         return self._server.json_kubeconfig(namespace, path)
@@ -59,7 +60,14 @@ class OverHttp:
     def door(self) -> Door:
         return self._server.door()
 
-    def believes(self, content: Callable[[Body], bool], waits_for: Callable[[Iterable[Event]], list[Ref]]) -> None:
+    def believes(
+        self,
+        content: Callable[[Body], bool],
+        waits_for: Callable[[Iterable[Event]], list[Ref]],
+        *,
+        sleeps_seconds: float = 0,
+    ) -> None:
+        self._doubt_seconds = DOUBT_SECONDS + sleeps_seconds
         start, recorder = self._cluster.recorder.count, self._cluster.recorder
         self._server.is_ready = content
         self._server.expected = lambda: waits_for(recorder.written_since(start, self._server.actor))
@@ -92,7 +100,7 @@ class OverHttp:
 
     def _is_certain(self) -> bool:
         """Whether the client has long been silent, and was found idle often enough since."""
-        if self._server.silent_seconds() <= DOUBT_SECONDS or self._server.computes():
+        if self._server.silent_seconds() <= self._doubt_seconds or self._server.computes():
             self._idle_turns = 0
             return False
         self._idle_turns += 1

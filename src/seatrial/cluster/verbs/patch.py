@@ -28,6 +28,8 @@ INDEX = re.compile(r"[+-]?[0-9]+")
 
 def json_patch(live: Body, operations: Any) -> Body:
     """The body with all operations applied in order. Refused as a whole if one fails."""
+    if operations is None:
+        return live  # Go reads null as an empty list; Pulumi sends it where no field changes its manager.
     if not isinstance(operations, list):
         raise bad_request("error decoding patch: " + cannot_decode(operations, "[]handlers.jsonPatchOp"))
     if len(operations) > OPERATIONS_MAX:

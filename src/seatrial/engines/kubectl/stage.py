@@ -42,7 +42,7 @@ def configure(setting: Setting, trial: Trial) -> Setting:
 def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> PlannedStep[Any]:
     """What is applied or deleted, by a script or by the kubectl of the user."""
     planned: PlannedStep[Any] = _stage(step, setting)
-    if not isinstance(setting.config, Binary):
+    if setting.engine.name != NAME or not isinstance(setting.config, Binary):  # It may be what another engine runs.
         return planned
     return replace(planned, act=_invocation(planned, setting, setting.config))
 

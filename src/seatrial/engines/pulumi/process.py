@@ -22,10 +22,11 @@ from seatrial.engines import Api, Ended, Stuck
 from seatrial.engines.act import Invocation
 from seatrial.engines.engine import SeenByCluster
 from seatrial.engines.unmapped import unserved_in
+from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import STACK
 from seatrial.model.refusal import Failure, Fault
-from seatrial.model.resource import Ref
+from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Event
 from seatrial.readiness import pulumi as readiness
 from seatrial.sandbox import series
@@ -45,8 +46,12 @@ LEFT_OUT = tuple(f"{STATE}/.pulumi/{folder}/" for folder in ("history", "backups
 PATIENCE_SECONDS = 0.05
 LONGEST_SECONDS = 900
 FAREWELL_SECONDS = 60
+SERVICE_SECONDS = 10
+"""How long it sleeps for every Service (`await/service.go`)."""
 TAG = re.compile(r"<\{%[^%]*%\}>")
 """Colours in messages."""
+ESCAPE = re.compile(r"\x1b\[[\d;]*m")
+PRINTED_ERROR = "Error: "
 VARIABLES = {
     "PULUMI_HOME": f"{HOME}/pulumi",
     "PULUMI_BACKEND_URL": f"file://{HOME}/{STATE}",
@@ -99,7 +104,7 @@ def empty_state(project: str, stack: str) -> bytes:
 def run(act: Invocation, api: Api) -> Ended:
     """Run one command against `api`; a wait that cannot end is cancelled, and Pulumi writes down what there is."""
     deletes = act.action == "destroy"
-    api.believes(readiness.is_ready, lambda events: list(_waited_for(events, deletes=deletes)))
+    api.believes(_is_done, lambda events: list(_waited_for(events, deletes=deletes)), sleeps_seconds=SERVICE_SECONDS)
     folder, paths = plugins(), [*_programs(act), os.defpath]
     asked = {
         "files": {**json.loads(act.kept), **json.loads(act.stdin), f"{LOG}/begun": ""},
@@ -141,7 +146,8 @@ def _ended(act: Invocation, client: BinaryRun, stuck: Stuck | None) -> Ended:
         return Ended("ok", warnings=warnings, kept=remembered)
     errors = [(urn, text) for urn, level, text in said if level == "error" and not _is_summary(urn, text)]
     if not errors:
-        raise CannotContinue(f"step {act.action}: pulumi says: {' '.join(client.stderr.split()) or 'nothing'}")
+        words = "; ".join(_of_language(said)) or " ".join(client.stderr.split()) or "nothing"
+        raise CannotContinue(f"step {act.action}: pulumi says: {words}")
     faults = (Fault("not-deployed", act.refs.get(urn), urn=urn) for urn, _ in errors if urn in act.refs)
     words = "\n".join(dict.fromkeys(_shown(urn, text, "error") for urn, text in errors))
     return Ended("failed", words, warnings, failure=Failure(faults=tuple(dict.fromkeys(faults))), kept=remembered)
@@ -157,15 +163,29 @@ def _said(events: bytes) -> Iterator[tuple[str, str, str]]:
             yield str(diagnostic.get("urn") or ""), level, text.strip().removeprefix(f"{level}: ")
 
 
+def _of_language(said: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    """Errors of a program that is refused before it runs: its language only prints them."""
+    for line in "\n".join(ESCAPE.sub("", text) for _, level, text in said if level == "info#err").splitlines():
+        if line.startswith(PRINTED_ERROR):
+            yield line.removeprefix(PRINTED_ERROR)
+
+
 def _is_summary(urn: str, text: str) -> bool:
     """What Pulumi says of the stack because a resource in it failed."""
-    return f"::{STACK}::" in urn and text in ("update failed", "preview failed")
+    return (not urn or f"::{STACK}::" in urn) and text in ("update failed", "preview failed")
 
 
 def _shown(urn: str, text: str, level: str) -> str:
     """As `pulumi up` shows it, under the resource that it is about."""
     parts = urn.split("::")
     return f"{parts[2].rpartition('$')[2]} ({parts[3]}): {level}: {text}" if len(parts) == 4 else f"{level}: {text}"
+
+
+def _is_done(body: Body) -> bool:
+    """Whether it goes on after an object. What it deletes has to be gone."""
+    if is_terminating(body):
+        return False
+    return readiness.related_object(body) is not None or readiness.is_ready(body)  # The other object is not at hand.
 
 
 def _waited_for(events: Iterable[Event], *, deletes: bool) -> Iterator[Ref]:
@@ -183,7 +203,7 @@ def _watched(client: BinaryRun, api: Api) -> Stuck | None:
     """Wait for its end, or until it waits for something that never comes."""
     patience: float = LONGEST_SECONDS
     while not client.wait(PATIENCE_SECONDS):
-        stuck = api.stuck(readiness.TIMEOUT_SECONDS)
+        stuck = api.stuck(readiness.TIMEOUT_SECONDS - 1)  # A deadline at the same time comes too late.
         if stuck is not None and not stuck.passed_seconds:
             client.stop()
             client.wait(FAREWELL_SECONDS)

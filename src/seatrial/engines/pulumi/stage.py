@@ -170,7 +170,7 @@ def _stage(step: Step, setting: Setting) -> PlannedStep[Up]:
 def _by_version(release: Release, engine: EngineId) -> tuple[Release, tuple[str, ...]]:
     """A program as an older provider creates it, if one is asked for."""
     program = release.program
-    if program is None or not upserts(f"{engine.version}.0"):
+    if program is None or not engine.version or not upserts(f"{engine.version}.0"):
         return release, ()
     taken = (replace(one, manner=replace(one.manner, upserts=True)) for one in program.registrations)
     note = f"{engine}: before 4.29 a creation takes over an existing object; everything else is as in {NEWEST}"

@@ -29,6 +29,8 @@ GONE = ("deleted",)
 OF_FLUX = ".toolkit.fluxcd.io"
 """Groups of objects that Flux itself acts on, and keeps notes in."""
 RECORDS = "sh.helm.release.v1."
+RANDOM = re.compile(r"(pulumi-kubernetes)-[0-9a-f]{8}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""In managedFields: the end of the name that a resource of Pulumi has as a manager, and the uid of an owner."""
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -169,7 +171,9 @@ def _settled(value: Any) -> Any:
 
 
 def _text(key: str, value: Any) -> Any:
-    """What kubectl writes as JSON is compared as JSON."""
+    """What kubectl writes as JSON is compared as JSON; managers and owners without what is random in them."""
+    if key == "managedFields":
+        return msgspec.json.decode(RANDOM.sub(r"\1", msgspec.json.encode(_settled(value)).decode()))
     return msgspec.json.decode(value) if key == LAST_APPLIED and isinstance(value, str) else _settled(value)
 
 
