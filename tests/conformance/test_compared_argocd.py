@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import goldencases
 import pytest
 
 from seatrial.check import run_both
+from seatrial.helm.argocd_hooks import FINALIZER
 from seatrial.model.options import CheckOptions
+from seatrial.model.result import EngineDifference
 
 VARIABLE = "SEATRIAL_ARGOCD_BINARIES"
 FOLDER = os.environ.get(VARIABLE, "")
@@ -32,4 +35,13 @@ def test_a_case_goes_the_same_with_both(name: str, tmp_path: Path) -> None:
     given = CheckOptions((str(tmp_path / "trial.yaml"),), repos=repos, engine_binaries=(f"argocd={FOLDER}",))
     one, found = run_both(given, "eager")
     assert one.rehearsal.engine.real
-    assert found.differences == ()
+    assert [difference for difference in found.differences if not _is_chance(difference)] == []
+
+
+def _is_chance(difference: EngineDifference) -> bool:
+    """The real controller may act on an old copy of a hook that it has just recreated: then the finalizer stays.
+
+    `removeHookFinalizer` in gitops-engine/pkg/sync/sync_context.go looks at the object in its cache.
+    """
+    update = re.fullmatch(r"argocd update Job/\S+ (changed|refused .*)", difference.model or difference.real)
+    return FINALIZER in difference.real or (update is not None and not (difference.model and difference.real))
