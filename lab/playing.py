@@ -126,7 +126,10 @@ def _kubectl(action: str, act: Apply, planned: PlannedStep[Any], cluster: RealCl
         files: dict[str, list[str]] = {}
         for manifest in act.objects:
             files.setdefault(manifest.file, []).append(msgspec.json.encode(manifest.body).decode())
+        Path(folder, "files").mkdir()
         for name, texts in files.items():
+            if not name:
+                continue  # An object that is only named, to be deleted.
             file = Path(folder, "files", name)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("\n---\n".join(texts))
