@@ -73,7 +73,7 @@ class RealCluster:
 
     def believes(
         self,
-        content: Callable[[Body], bool],
+        content: Callable[[Body], bool | None],
         waits_for: Callable[[Iterable[Event]], list[Ref]],
         *,
         sleeps_seconds: float = 0,

@@ -29,9 +29,18 @@ WEB = """
         template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}
     options: {dependsOn: ["${settings}"]}
 """
+SERVICE = """
+  service:
+    type: kubernetes:core/v1:Service
+    properties:
+      metadata: {name: web, namespace: "${team.metadata.name}"}
+      spec: {selector: {app: web}, ports: [{port: 80}]}
+    options: {dependsOn: ["${web}"]}
+"""
 TRIALS = {
     "created, unchanged and replaced": (SETTINGS, SETTINGS, SETTINGS.replace("COLOR", "red")),
     "a Deployment that is awaited": (SETTINGS + WEB,),
+    "a Service that is awaited": (SETTINGS + WEB + SERVICE,),
     "a key that is refused": (SETTINGS, SETTINGS.replace("color", "not a key")),
     "dropped": (SETTINGS + WEB, SETTINGS),
 }

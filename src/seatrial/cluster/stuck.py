@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 REASONS_MAX = 3
 
 
-def stuck_on(cluster: Cluster, targets: Iterable[Ref], is_ready: Callable[[Body], bool], *, certain: bool) -> list[Ref]:
+def stuck_on(
+    cluster: Cluster, targets: Iterable[Ref], is_ready: Callable[[Body], bool | None], *, certain: bool
+) -> list[Ref]:
     """The objects that the client waits for forever; empty if the wait may still end. `is_ready` ends the wait.
 
-    `certain`: the client has been silent for so long that it waits even if every object is ready.
+    It is None where the object alone does not tell. `certain`: the client has been silent for so long that it waits
+    even if every object is ready.
     """
     with cluster.lock:
         waited = sorted(targets)
@@ -25,12 +28,12 @@ def stuck_on(cluster: Cluster, targets: Iterable[Ref], is_ready: Callable[[Body]
         if _unready(cluster, waited, is_ready):
             # A client that waits this long gives all other objects time too: a PVC may wait for a Deployment's pod.
             cluster.settle()
-        unready = _unready(cluster, waited, is_ready)
+        unready = _unready(cluster, waited, lambda body: is_ready(body) is not False)
         return _without_owned(cluster, unready or (waited if certain else []))
 
 
 def wait_out(
-    cluster: Cluster, refs: list[Ref], patience_seconds: float, is_ready: Callable[[Body], bool]
+    cluster: Cluster, refs: list[Ref], patience_seconds: float, is_ready: Callable[[Body], bool | None]
 ) -> tuple[float, bool]:
     """Let deadlines of these pass. Returns how many seconds passed, and whether the client makes something of it."""
     passed = 0.0
@@ -77,7 +80,7 @@ def lacking(cluster: Cluster, refs: Iterable[Ref]) -> tuple[Ref, ...]:
         return tuple(sorted({other for ref in refs for other in cluster.controllers.missing_for(ref) if other != ref}))
 
 
-def _unready(cluster: Cluster, refs: Iterable[Ref], is_ready: Callable[[Body], bool]) -> list[Ref]:
+def _unready(cluster: Cluster, refs: Iterable[Ref], is_ready: Callable[[Body], bool | None]) -> list[Ref]:
     return [ref for ref in refs if (body := cluster.store.get(ref)) is None or not is_ready(body)]
 
 

@@ -176,7 +176,9 @@ def targets(watch: Watch, store: Store) -> list[Ref]:
     ]
 
 
-def unready(watch: Watch, store: Store, is_ready: Callable[[Body], bool], expected: Iterable[Ref] = ()) -> list[Ref]:
+def unready(
+    watch: Watch, store: Store, is_ready: Callable[[Body], bool | None], expected: Iterable[Ref] = ()
+) -> list[Ref]:
     """The objects that a client waits for and that are not ready for it yet.
 
     `expected`: all of them, if that is known. A client may open several watches at once, in any order; what the cluster

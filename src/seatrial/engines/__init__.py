@@ -31,7 +31,7 @@ class Api(Protocol):
 
     def believes(
         self,
-        content: Callable[[Body], bool],
+        content: Callable[[Body], bool | None],
         waits_for: Callable[[Iterable[Event]], list[Ref]],
         *,
         sleeps_seconds: float = 0,
@@ -40,7 +40,7 @@ class Api(Protocol):
 
         `waits_for` reads that from what the client has written so far. Its watches do not say it: they show all objects
         of a kind, and a client that opens several at once opens them in any order. `sleeps_seconds`: how long it may
-        be silent although it waits for nothing.
+        be silent although it waits for nothing. `content` is None where an object alone does not tell.
         """
         ...
 

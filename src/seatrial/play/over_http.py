@@ -62,7 +62,7 @@ class OverHttp:
 
     def believes(
         self,
-        content: Callable[[Body], bool],
+        content: Callable[[Body], bool | None],
         waits_for: Callable[[Iterable[Event]], list[Ref]],
         *,
         sleeps_seconds: float = 0,

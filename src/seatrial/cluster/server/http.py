@@ -67,7 +67,7 @@ class ApiServer:
             re.compile(rf"\bfieldManager={re.escape(client_manager)}(?=&|$)") if client_manager else None
         )
         """The client's own field manager, if it is not the actor: the name of its program."""
-        self.is_ready: Callable[[Body], bool] = _never
+        self.is_ready: Callable[[Body], bool | None] = _never
         """When the current client stops waiting for an object: a slow cluster does not run controllers for a ready
         one."""
         self.expected: Callable[[], list[Ref]] = list

@@ -90,7 +90,7 @@ class Answered(Struct, frozen=True):
 
 class Watched(Struct, frozen=True):
     opened: Watch
-    is_ready: Callable[[Body], bool]
+    is_ready: Callable[[Body], bool | None]
     """When the client stopped waiting for an object."""
     expected: tuple[Ref, ...]
     """The objects that it waited for, with this watch and with others."""
@@ -101,7 +101,7 @@ class AddedWait(Struct, frozen=True):
 
     is_content: Callable[[Body | None], bool]
     """Whether the wait for an object ends well."""
-    is_ready: Callable[[Body], bool]
+    is_ready: Callable[[Body], bool | None]
     """Whether it ends at all."""
     expected: Callable[[Iterable[Event]], list[Ref]]
     """What the client waits for, by what it has written so far."""
@@ -126,7 +126,7 @@ class ClientWait(Struct):
     """A moment at which a client had waited for so long that only time could help, and whether it did."""
 
     waited: tuple[Ref, ...]
-    is_ready: Callable[[Body], bool]
+    is_ready: Callable[[Body], bool | None]
     refs: tuple[Ref, ...]
     """What was not ready of what it waited for."""
     why: str
@@ -162,7 +162,7 @@ class Transcript:
         if not line.follows_progress:
             self.lines.append(line)
 
-    def watched(self, opened: Watch, is_ready: Callable[[Body], bool], expected: tuple[Ref, ...]) -> None:
+    def watched(self, opened: Watch, is_ready: Callable[[Body], bool | None], expected: tuple[Ref, ...]) -> None:
         self.lines.append(Watched(opened, is_ready, expected))
 
     def waited(self, wait: ClientWait) -> None:
@@ -304,7 +304,7 @@ def _compare_watch(line: Watched, cluster: Cluster) -> None:
         raise ReplayDiffers(f"watch {kind.kind}")
 
 
-def _all_ready(bodies: Iterable[Body], expected: set[tuple[str, str]], is_ready: Callable[[Body], bool]) -> bool:
+def _all_ready(bodies: Iterable[Body], expected: set[tuple[str, str]], is_ready: Callable[[Body], bool | None]) -> bool:
     return expected <= {_full_name(body) for body in bodies if is_ready(body) and not _has_failed(body)}
 
 

@@ -181,11 +181,11 @@ def _shown(urn: str, text: str, level: str) -> str:
     return f"{parts[2].rpartition('$')[2]} ({parts[3]}): {level}: {text}" if len(parts) == 4 else f"{level}: {text}"
 
 
-def _is_done(body: Body) -> bool:
-    """Whether it goes on after an object. What it deletes has to be gone."""
+def _is_done(body: Body) -> bool | None:
+    """Whether it goes on after an object, if that alone tells. What it deletes has to be gone."""
     if is_terminating(body):
         return False
-    return readiness.related_object(body) is not None or readiness.is_ready(body)  # The other object is not at hand.
+    return None if readiness.related_object(body) is not None else readiness.is_ready(body)
 
 
 def _waited_for(events: Iterable[Event], *, deletes: bool) -> Iterator[Ref]:
