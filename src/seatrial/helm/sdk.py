@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from seatrial.helm.environment import QPS
 from seatrial.helm.library import refuse_small_system
 
 refuse_small_system()
@@ -63,7 +64,7 @@ def connection(kubeconfig: Callable[[str, str], str], namespace: str) -> Iterato
     with folders.temporary("seatrial_", parent) as folder:
         file = Path(folder, "kubeconfig")
         file.write_text(kubeconfig(namespace, f"{UPWARDS}{folder}"))
-        yield Config(kubeconfig_path=file, namespace=namespace)
+        yield Config(kubeconfig_path=file, namespace=namespace, qps=QPS, burst_limit=QPS)
 
 
 def render(chart: Chart, values: Body, **options: Any) -> dict[str, str]:
