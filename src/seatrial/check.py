@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from operator import or_
@@ -46,15 +45,14 @@ from seatrial.plan.plan import Plan
 from seatrial.plan.plans import plans, simulated_plans
 from seatrial.play import stored
 from seatrial.play.heard import Heard
-from seatrial.play.other_version import other_version
+from seatrial.play.other_version import compared
 from seatrial.play.rehearse import rehearse
-from seatrial.play.with_wait import add_waits, without_wait
+from seatrial.play.trials import NOT_BEGUN, Begun, PlayedPlan, played, rehearsed
 from seatrial.rules import all_explained, all_rules, page
 from seatrial.sources import MANIFESTS, TRIAL, InputKind, git, kind_of, line_at
 from seatrial.sources.files import reading_instead
 from seatrial.sources.places import place_of
 
-AT_ONCE = 4
 OF_WHAT_REALLY_HAPPENS = ("object-lost", "not-as-written", "others-touched", "not-idempotent")
 """Invariants that no rule explains are not reported of a rehearsal with repairs: a repair breaches them as well."""
 REPAIRS_MAX = 10
@@ -91,11 +89,6 @@ def check_stored(paths: Sequence[str]) -> Result:
     seen = [ComparedRehearsal(one.rehearsal, one.case) for one in found]
     result = _judged(seen, findings(seen, all_rules()), line)
     return _masked(_Checked(seen, replace(result, notes=tuple(sorted({*result.notes, *_unbounded(seen)})))))
-
-
-Begun = Mapping[tuple[EngineId, str], Heard]
-"""What Helm requested in the first step, by engine and case. It often installs an old version that no fix changes."""
-NOT_BEGUN: Begun = {}
 
 
 class _Checked(Struct, frozen=True):
@@ -168,14 +161,14 @@ def _checked(
     options: CheckOptions, progress: Callable[[str], None], begun: Begun = NOT_BEGUN, *, onward: bool = True
 ) -> _Checked:
     """`onward` looks behind what stops a trial."""
-    trials = list(_played(list(plans(options)), progress, begun))
+    trials = list(_trials(list(plans(options)), progress, begun))
     seen = [one for trial in trials for one in trial.seen]
     found = findings(seen, all_rules())
     continued: list[ComparedRehearsal] = []
-    for rehearsed, more in _continued(trials, found, progress) if onward else ():
-        continued.extend(rehearsed)
+    for again, more in _continued(trials, found, progress) if onward else ():
+        continued.extend(again)
         found.extend(more)
-    first = first_cases([(trial.plan, trial.heard) for trial in trials])
+    first = first_cases([(trial.played.plan, trial.played.heard) for trial in trials])
     broken = tuple(interrupt(first, options, progress))
     found.extend(aftermaths(broken, first, identified))
     new = partial(_only_new, known=found)
@@ -185,9 +178,9 @@ def _checked(
     explored = tuple(one.explored for one in tried)
     result = replace(_judged(seen, found, line_at, continued), interrupted=broken, explored=explored)
     if options.compare_engines:
-        simulated = simulated_plans(options, [trial.plan for trial in trials])
-        result = replace(result, agreements=tuple(_agreements(_played(list(simulated), progress), trials)))
-    return _Checked(seen, result, {_named(trial.plan): trial.heard.of_step(0) for trial in trials})
+        simulated = simulated_plans(options, [trial.played.plan for trial in trials])
+        result = replace(result, agreements=tuple(_agreements(_trials(list(simulated), progress), trials)))
+    return _Checked(seen, result, dict(trial.played.begun for trial in trials))
 
 
 def _agreements(simulated: Iterable[_Trial], real: Iterable[_Trial]) -> Iterator[EngineAgreement]:
@@ -197,11 +190,15 @@ def _agreements(simulated: Iterable[_Trial], real: Iterable[_Trial]) -> Iterator
 
 
 class _Trial(Struct, frozen=True):
-    """A plan, its rehearsals, and what Helm requested in them."""
+    """A plan and what rules see of its rehearsals."""
 
-    plan: Plan
+    played: PlayedPlan
     seen: list[ComparedRehearsal]
-    heard: Heard
+
+
+def _trials(planned: list[Plan], progress: Callable[[str], None], begun: Begun = NOT_BEGUN) -> Iterator[_Trial]:
+    for one in played(planned, progress, begun):
+        yield _Trial(one, [ComparedRehearsal(rehearsal, one.plan.case) for rehearsal in one.rehearsals])
 
 
 def _continued(
@@ -214,7 +211,7 @@ def _continued(
     ended: list[tuple[EngineId, Repairs]] = []
     left = ROUNDS_MAX
     for trial in trials:
-        plan, seen, heard = trial.plan, trial.seen, trial.heard
+        plan, seen, heard = trial.played.plan, trial.seen, trial.played.heard
         for _ in range(min(REPAIRS_MAX, left)):
             repairs = reduce(or_, (repairs_of(one.rehearsal, one.case) for one in seen), plan.repairs)
             alike = (other for engine, other in ended if engine == plan.engine and other.shares(repairs))
@@ -236,12 +233,12 @@ def _as_if_repaired(
 
     On a slow and on a fast one only if it must be known whether that happens there as well.
     """
-    seen = [ComparedRehearsal(_rehearsed(plan, ORDINARY, heard, progress), plan.case)]
+    seen = [ComparedRehearsal(rehearsed(plan, ORDINARY, heard, progress), plan.case)]
     found = _only_new(seen, known)
     others = tuple(schedule for schedule in SCHEDULES if schedule != ORDINARY)
     if all(finding.certainty != "will" or finding.timeless for finding in found):
         return seen, [replace(finding, hidden=others) for finding in found]
-    seen += [ComparedRehearsal(_rehearsed(plan, schedule, heard, progress), plan.case) for schedule in others]
+    seen += [ComparedRehearsal(rehearsed(plan, schedule, heard, progress), plan.case) for schedule in others]
     return seen, _only_new(seen, known)
 
 
@@ -262,57 +259,6 @@ def _judged(
     placed = one_for_each_line(map(_placed, ordered))
     result = _result(seen, tuple(with_way_out(finding, (one.case for one in seen)) for finding in placed), line)
     return replace(result, continued=tuple(Played(one.case.name, one.rehearsal) for one in continued))
-
-
-def _named(plan: Plan) -> tuple[EngineId, str]:
-    return plan.engine, plan.case.name
-
-
-def _played(planned: list[Plan], progress: Callable[[str], None], begun: Begun = NOT_BEGUN) -> Iterator[_Trial]:
-    """Every plan rehearsed, in order; several at a time, since half of the time the client sleeps.
-
-    Cases that differ in their name alone, such as one with an empty values file, are rehearsed once. The case with
-    --wait follows the one without.
-    """
-
-    def play(plan: Plan, base: Future[_Trial] | None) -> _Trial:
-        heard = begun[_named(plan)].of_step(0) if _named(plan) in begun else Heard()
-        if base is not None:
-            add_waits(heard, plan, base.result().heard)
-        rehearsals = [_compared(_rehearsed(plan, schedule, heard, progress), plan) for schedule in SCHEDULES]
-        return _Trial(plan, [ComparedRehearsal(rehearsal, plan.case) for rehearsal in rehearsals], heard)
-
-    nameless = [replace(plan, case=replace(plan.case, name="")) for plan in planned]
-    first = [nameless.index(plan) for plan in nameless]
-    played: dict[int, Future[_Trial]] = {}
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="rehearsal") as pool:
-        for index in sorted(set(first)):
-            base = without_wait(planned[index], planned[:index])
-            played[index] = pool.submit(play, planned[index], None if base is None else played[first[base]])
-        try:
-            for index, plan in zip(first, planned, strict=True):
-                yield _for_case(played[index].result(), plan)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _for_case(trial: _Trial, plan: Plan) -> _Trial:
-    return _Trial(plan, [ComparedRehearsal(one.rehearsal, plan.case) for one in trial.seen], trial.heard)
-
-
-def _rehearsed(plan: Plan, schedule: Schedule, heard: Heard, progress: Callable[[str], None]) -> Rehearsal:
-    progress(f"rehearse {plan.case.name or 'the release'} with {plan.engine.name}, {schedule}")
-    return rehearse(plan, schedule, heard=heard)
-
-
-def _compared(rehearsal: Rehearsal, plan: Plan) -> Rehearsal:
-    """A rehearsal with that of the engine's other major version, of which only the refusals are kept."""
-    other_plan = None if plan.repairs else other_version(plan, rehearsal)
-    if other_plan is None:
-        return rehearsal
-    other = rehearse(other_plan, rehearsal.schedule)
-    refusals = tuple(event for event in other.timeline if event.effect == "refused")
-    return replace(rehearsal, otherwise=replace(other, timeline=refusals))
 
 
 def _bound(rehearsal: Rehearsal) -> int:
@@ -402,4 +348,4 @@ def run_both(options: CheckOptions, schedule: Schedule, **pace: Any) -> tuple[On
 def run_to_store(options: CheckOptions, schedule: Schedule, **pace: Any) -> One:
     """The same with everything that a check has, the engine's other major version included."""
     plan = next(plans(options))
-    return One(_compared(rehearse(plan, schedule, **pace), plan), plan.case)
+    return One(compared(rehearse(plan, schedule, **pace), plan), plan.case)

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from chartfolder import CHART, config_map, write
 
-from seatrial.check import _compared
 from seatrial.engines.helm import alike
 from seatrial.engines.helm.v3_objects import INSTALL_ORDER
 from seatrial.helm import kindorder
 from seatrial.model.options import CheckOptions
 from seatrial.model.timeline import SCHEDULES, Rehearsal, Schedule
 from seatrial.plan.plans import plans
+from seatrial.play import other_version
 from seatrial.play.rehearse import rehearse
 
 CLAIM = """\
@@ -50,7 +50,7 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80}]}
 def compared(folder: Path, case: str = "", schedule: Schedule = "lazy", **files: str) -> Rehearsal:
     write(folder, {"Chart.yaml": CHART, **{f"templates/{name}.yaml": text for name, text in files.items()}})
     plan = next(plan for plan in plans(CheckOptions((str(folder),))) if plan.case.name == case)
-    return _compared(rehearse(plan, schedule), plan)
+    return other_version.compared(rehearse(plan, schedule), plan)
 
 
 def test_plain_objects_are_not_compared(tmp_path: Path) -> None:

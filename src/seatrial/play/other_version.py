@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from seatrial.engines.engine import load
 from seatrial.model.timeline import Rehearsal
 from seatrial.plan.plan import Plan
+from seatrial.play.rehearse import rehearse
 
 
 def other_version(plan: Plan, rehearsal: Rehearsal) -> Plan | None:
@@ -19,3 +20,13 @@ def other_version(plan: Plan, rehearsal: Rehearsal) -> Plan | None:
     version, steps = found
     case = replace(plan.case, releases=tuple(step.release for step in steps))
     return replace(plan, engine=version, steps=steps, case=case)
+
+
+def compared(rehearsal: Rehearsal, plan: Plan) -> Rehearsal:
+    """A rehearsal with that of the engine's other major version, of which only the refusals are kept."""
+    other_plan = None if plan.repairs else other_version(plan, rehearsal)
+    if other_plan is None:
+        return rehearsal
+    other = rehearse(other_plan, rehearsal.schedule)
+    refusals = tuple(event for event in other.timeline if event.effect == "refused")
+    return replace(rehearsal, otherwise=replace(other, timeline=refusals))
