@@ -13,6 +13,7 @@ from bench import Figure, rate, seconds
 from bench.objects import ask, configmap, deployment
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.http import LOOPBACK, ApiServer
+from seatrial.model.garbage import collect_rarely
 from seatrial.model.resource import Body
 
 IN_PROCESS = 5_000
@@ -21,6 +22,7 @@ CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def figures() -> Iterator[Figure]:
+    collect_rarely()  # As the command does.
     yield from _in_process(Cluster())
     with ApiServer(Cluster()) as server:
         # The client is another process, as clients are: in this one it would take turns with the server.
