@@ -42,8 +42,8 @@ Steps = tuple[PlannedStep[Any], ...]
 MADE_BY_THE_CLUSTER = frozenset(
     ("Event", "Endpoints", "EndpointSlice", "Lease", "Node", "ControllerRevision", "PersistentVolume")
 )
-LOOKED_INTO = frozenset((("", "Pod"), ("apps", "ReplicaSet")))
-"""Kinds that Helm reads while it waits."""
+LOOKED_INTO = frozenset((("", "Pod"), ("apps", "ReplicaSet"), ("", "Namespace")))
+"""Kinds that Helm needs by itself: it reads pods while it waits, and writes what `--create-namespace` asks for."""
 TRIES_MAX = 3
 BETWEEN_STEPS_SECONDS = 300.0
 """How long after a step the next one follows: long enough for scripts that sleep, and for short TTLs."""
