@@ -35,7 +35,7 @@ ANNOTATED = f'"{hooks.HOOK}"'.encode()
 
 def without_wait(plan: Plan, others: Sequence[Plan]) -> int | None:
     """The first of the other plans that has the same steps, without `--wait`."""
-    if not any(WAIT in planned.step.flags for planned in plan.steps):
+    if not any(WAIT in planned.step.flags for planned in plan.steps) or any(_flips(plan.steps)):
         return None
     return next((index for index, other in enumerate(others) if other is not plan and _begins_alike(other, plan)), None)
 
@@ -44,7 +44,7 @@ def add_waits(heard: Heard, plan: Plan, base: Heard) -> None:
     """Add what Helm requests in `plan`, by what it requested in `base` without `--wait`, to what was heard."""
     for place, acts in base.first().acts.items():
         index = place[0]
-        if place in heard.acts or index >= len(plan.steps) or _flips(plan.steps, index):
+        if place in heard.acts or index >= len(plan.steps):
             continue
         act = plan.steps[index].act
         if isinstance(act, HelmAct) and (waiting := [one for recorded in acts for one in _waiting(recorded, act)]):
@@ -62,15 +62,17 @@ def _without_flag(act: HelmAct) -> HelmAct:
     return replace(act, flags=tuple(flag for flag in act.flags if flag != WAIT))
 
 
-def _flips(steps: Sequence[PlannedStep[Any]], index: int) -> bool:
-    """Whether a step makes hooks of regular resources, or is not known well enough to tell: then it is not clear
-    which of the two a request deletes."""
-    release = steps[index].release
-    if release is None or (index and steps[index - 1].release is None):
-        return True
-    before = steps[index - 1].release if index else None
-    regular = {one.ref for one in _regular(release)} | {one.ref for one in _regular(before)}
-    return any(one.ref in regular for one in release.resources if hooks.is_hook(one.body))
+def _flips(steps: Sequence[PlannedStep[Any]]) -> Iterator[bool]:
+    """By step: whether it makes hooks of regular resources, or is not known well enough to tell.
+
+    Then it is not clear which of the two a request deletes.
+    """
+    before: Release | None = None
+    for step in steps:
+        regular = {one.ref for release in (before, step.release) for one in _regular(release)}
+        hooked = (one.ref for one in step.release.resources if hooks.is_hook(one.body)) if step.release else ()
+        yield step.release is None or any(ref in regular for ref in hooked)
+        before = step.release
 
 
 def _regular(release: Release | None) -> Iterator[Any]:
