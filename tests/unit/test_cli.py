@@ -387,25 +387,15 @@ def test_assumed_objects_must_be_of_a_served_kind(capsys: Capture, tmp_path: Pat
     )
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment that a process was started with")
-@pytest.mark.parametrize(("shell", "restarts"), [({}, True), ({"_": "/usr/bin/seatrial"}, False)])
-def test_the_go_runtime_finds_its_setting(shell: dict[str, str], restarts: bool) -> None:
-    """It reads the variables that the process was started with; without one to replace, the process restarts."""
-    code = """if True:
-        import ctypes, os
-        from seatrial.cli import main
-        main()
-        start = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "_dl_argv")
-        after = next(index for index in range(10**6) if start[index] is None) + 1
-        entries = []
-        while start[after + len(entries)] is not None:
-            entries.append(start[after + len(entries)])
-        print(entries.count(b"GOGC=300"), b"HELM_QPS=1000000" in entries, os.environ["GOGC"])
-    """
-    environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **shell}
+def test_the_command_lifts_the_rate_limit_of_helm() -> None:
+    """The Go runtime reads the environment at process start, so the process restarts itself."""
+    code = "from seatrial.cli import main; main(); print(open('/proc/self/environ').read().count('HELM_QPS=1000000'))"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HELM_")}
+    if sys.platform != "linux":
+        pytest.skip("only Linux shows the environment that a process was started with")
     command = [sys.executable, "-c", code, "explain", "ST101"]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert said.stdout.splitlines()[-1] == f"1 {restarts} 300"
+    assert said.stdout.splitlines()[-1] == "1"
 
 
 def test_the_package_runs_with_python_dash_m() -> None:

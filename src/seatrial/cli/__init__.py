@@ -1,10 +1,10 @@
-"""The entry point. Imports next to nothing: a command may restart its process before it does anything else."""
+"""The entry point. Imports next to nothing: a command restarts its process before it does anything else."""
 
 import os
 import sys
 
 from seatrial import __version__
-from seatrial.helm.environment import HELM_ENVIRONMENT, is_set_for_go
+from seatrial.helm.environment import HELM_ENVIRONMENT
 
 FAILED = 2
 NOTHING = 3
@@ -20,7 +20,7 @@ def main(arguments: list[str] | tuple[str, ...] | None = None) -> int:
         sys.stdout.write(f"seatrial {__version__}\n")
         return 0
     if arguments is None:
-        _set(HELM_ENVIRONMENT)
+        _restart_with(HELM_ENVIRONMENT)
     from seatrial.cli.front_door import run
 
     return run(given, ends=arguments is None)
@@ -32,9 +32,8 @@ def _without_streams() -> int:
     return FAILED
 
 
-def _set(environment: dict[str, str]) -> None:
-    """Set `environment` for Helm in this process, which restarts if need be, and in others."""
+def _restart_with(environment: dict[str, str]) -> None:
+    """Restart this process with `environment`: the Go runtime reads the environment only at process start."""
     missing = any(os.environ.get(name) != value for name, value in environment.items())
-    os.environ.update(environment)
-    if missing and os.name == "posix" and sys.executable and not is_set_for_go():
-        os.execv(sys.executable, sys.orig_argv)
+    if missing and os.name == "posix" and sys.executable:
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **environment})
