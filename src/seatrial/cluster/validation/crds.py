@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 
+import msgspec
 from msgspec import Raw
 
 from seatrial.cluster.validation import Rules, names
@@ -28,6 +30,9 @@ _KIND_WORDS = (
     "characters or '-', start with an alphabetic character, and end with an alphanumeric character "
     "(e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
+
+_PROBLEMS_MAX = 4096
+_problems: dict[tuple[str, bytes], tuple[str, ...]] = {}
 
 
 def _crd(body: Body) -> Iterator[str]:
@@ -75,7 +80,7 @@ def _versions(versions: list[Body]) -> Iterator[str]:
         if schema is None:
             yield required(f"{at}.schema.openAPIV3Schema")
         else:
-            yield from _root("spec.validation.openAPIV3Schema" if alone else f"{at}.schema.openAPIV3Schema", schema)
+            yield from _once("spec.validation.openAPIV3Schema" if alone else f"{at}.schema.openAPIV3Schema", schema)
         columns = "spec.additionalPrinterColumns" if alone else f"{at}.additionalPrinterColumns"
         for place, column in enumerate(version.get("additionalPrinterColumns") or ()):
             yield from _column(f"{columns}[{place}]", column)
@@ -119,6 +124,17 @@ def _name(at: str, value: str, problems: names.Problems) -> Iterator[str]:
         yield required(at)
     else:
         yield from each(at, value, problems)
+
+
+def _once(at: str, schema: Body) -> tuple[str, ...]:
+    """The problems of a schema, by its digest: every rehearsal of a check applies the same CRDs."""
+    key = (at, sha256(msgspec.json.encode(schema)).digest())
+    known = _problems.get(key)
+    if known is None:
+        if len(_problems) >= _PROBLEMS_MAX:
+            _problems.clear()
+        known = _problems[key] = tuple(_root(at, schema))
+    return known
 
 
 def _root(at: str, schema: Body) -> Iterator[str]:
