@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -61,13 +61,14 @@ class Run(Struct, frozen=True):
 def run_all(binary: str, options: argparse.Namespace) -> Run:
     helm = f"Helm {find(binary).version} (binary)" if binary else f"Helm {helmsdk.VERSION} (library)"
     file = Path(os.environ["SEATRIAL_LAB_CACHE"]) / f"results-{helm.split()[1]}{'-binary' if binary else ''}.jsonl"
-    kept = [msgspec.json.decode(line, type=Played) for line in file.open()] if file.exists() else []
+    kept = _newest(msgspec.json.decode(line, type=Played) for line in file.open()) if file.exists() else []
     if not options.resume:
         kept = [one for one in kept if options.only not in one.story]
         file.write_text("".join(f"{msgspec.json.encode(one).decode()}\n" for one in kept))
     done = {one.story for one in kept}
     until = time.monotonic() + options.seconds if options.seconds else float("inf")
-    wanted = [name for name in names() if options.only in name and name not in done]
+    part, parts = map(int, options.part.split("/"))
+    wanted = [name for name in names()[part - 1 :: parts] if options.only in name and name not in done]
     tried: set[str] = set()
     with ExitStack() as stack:
         authority = Authority(Path(stack.enter_context(tempfile.TemporaryDirectory()), "authority"))
@@ -86,6 +87,11 @@ def run_all(binary: str, options: argparse.Namespace) -> Run:
     asked = tuple(one for one in kept if options.only in one.story)
     left = [name for name in wanted if name not in tried]
     return Run(helm, asked, len(left), options.first, options.resume)
+
+
+def _newest(played: Iterable[Played]) -> list[Played]:
+    """Each plan once: labs that run side by side (--part) write to one file."""
+    return [*{(one.story, one.number, one.case): one for one in played}.values()]
 
 
 class _Clusters:
