@@ -100,7 +100,7 @@ def _input(step: Step, setting: Setting, name: str) -> tuple[Body, Tree]:
 
 
 def _projects(act: Sync, found: FoundApplications, given: list[Body]) -> dict[str, Body]:
-    """The projects that Applications are in; those that nobody describes permit everything."""
+    """The projects that Applications are in; those that are not described permit everything."""
     named = {str(dig(body, "spec", "project") or "") for body in given} - {""}
     known = {name_of(body): body for body in act.settings.given if is_project(body)} | found.projects
     return {name: known.get(name, {}) for name in named | known.keys()}
