@@ -23,12 +23,10 @@ if "version" in sys.argv:
     print("argocd: v3.5.1+abc")
     sys.exit()
 """
-CONTROLLER = """
-import json, os, re, subprocess, sys, tempfile, time, urllib.request
+SEND = """
+import json, os, re, sys, time, urllib.error, urllib.request
 
 server = re.search(r"http://[0-9.:]+", open(os.environ["KUBECONFIG"]).read())[0]
-path = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications"
-tempfile.NamedTemporaryFile(dir="/dev/shm").close()
 
 
 def send(method, where, body=None):
@@ -39,6 +37,15 @@ def send(method, where, body=None):
         return json.load(urllib.request.urlopen(request))
     except urllib.error.HTTPError:  # It is gone already.
         return {}
+"""
+"""How the controllers of these tests reach the cluster."""
+CONTROLLER = (
+    SEND
+    + """
+import subprocess, tempfile
+
+path = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications"
+tempfile.NamedTemporaryFile(dir="/dev/shm").close()
 
 
 while True:
@@ -65,6 +72,7 @@ while True:
             send("PATCH", where, {"operation": None, "status": {"operationState": state, "history": [{"id": 1}]}})
     time.sleep(0.05)
 """
+)
 WATCHES = """
 stream = urllib.request.urlopen(server + path + "?watch=true")
 
@@ -169,22 +177,13 @@ def test_controllers_that_end_or_do_nothing_are_one_sentence(
     assert _ends(folder)
 
 
-FLUX = """
-import hashlib, json, os, re, sys, time, urllib.error, urllib.request
+FLUX = (
+    SEND
+    + """
+import hashlib
 
-server = re.search(r"http://[0-9.:]+", open(os.environ["KUBECONFIG"]).read())[0]
 path = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations"
 configs = "/api/v1/namespaces/default/configmaps"
-
-
-def send(method, where, body=None):
-    data = json.dumps(body).encode() if body else None
-    kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-    request = urllib.request.Request(server + where, data, {"Content-Type": kind}, method=method)
-    try:
-        return json.load(urllib.request.urlopen(request))
-    except urllib.error.HTTPError:
-        return {}
 
 
 while "kustomize" in sys.argv[0]:
@@ -213,6 +212,7 @@ while "kustomize" in sys.argv[0]:
     time.sleep(0.1)
 time.sleep(600)
 """
+)
 
 
 @pytest.mark.parametrize(("ready", "outcomes"), [("True", ["ok", "ok", "ok"]), ("False", ["failed", "failed", "ok"])])
