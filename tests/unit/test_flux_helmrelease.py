@@ -11,7 +11,7 @@ from seatrial.engines import Ended
 from seatrial.engines.act import HelmAct
 from seatrial.engines.flux.fleet import sync_fleet
 from seatrial.engines.flux.objects import FluxMemory, FluxObjects, HelmRelease, ReleasePolicy
-from seatrial.engines.script import Answer, Command, DescribedObject, play
+from seatrial.engines.script import Answer, Command, DescribedObject, Render, play
 from seatrial.model.resource import Body, ref_of
 from seatrial.play.in_process import InProcess
 
@@ -109,7 +109,8 @@ class _World:
         roots = tuple(DescribedObject(ref_of(body, namespaced=body is OWN), body) for body in (DEFINITION, OWN))
         return play(sync_fleet(FluxObjects(roots, {}, {release.ref: release}), self.memory), self._client)
 
-    def _helm(self, act: HelmAct) -> Answer:
+    def _helm(self, act: HelmAct | Render) -> Answer:
+        assert isinstance(act, HelmAct)
         self.acts.append(act.action)
         words = next(self.answers)
         if act.action in ("install", "upgrade") and (self.stores or not words):

@@ -45,6 +45,8 @@ class HelmAct(Struct, frozen=True):
     """Whether Helm 3 is simulated in place of a real Helm."""
     render: Callable[[list[str]], Release] | None = None
     """Renders the chart where the cluster serves more API versions than was planned with. The SDK needs none."""
+    looks_up: HelmAct | None = None
+    """How the real Helm renders for a simulated one a chart that uses `lookup`."""
     as_version: tuple[int, ...] = ()
     """The version that is asked for, if another one is rehearsed in its place."""
 

@@ -68,6 +68,18 @@ class Wait(Struct, frozen=True):
     refs: tuple[Ref, ...]
 
 
+class Render(Struct, frozen=True):
+    """Render a chart on this cluster as it is now, with what `lookup` finds there; leaves no trace in the timeline.
+
+    The answer holds the `release` as Helm records it. It has a message if Helm cannot render it, and is not `served` if
+    the API serves one of its kinds not.
+    """
+
+    act: HelmAct
+    """An install or an upgrade with the values of the release, none of which are kept from earlier."""
+    revision: int
+
+
 class Outwait(Struct, frozen=True):
     """Advance time to the earliest deadline of these objects, if it is within `seconds`.
 
@@ -121,7 +133,7 @@ NO_ERROR = Error()
 
 T = TypeVar("T")
 L = TypeVar("L")
-Line = Command | Survey | Pause | Wait | Outwait | Say | HelmAct
+Line = Command | Survey | Pause | Wait | Outwait | Render | Say | HelmAct
 Part = Generator[Line, Answer, T]
 """A part of a script, and its result."""
 Script = Part[Ended]

@@ -11,7 +11,7 @@ from seatrial.cluster.refusal import UNKNOWN_RESOURCE
 from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.engines import Stuck
 from seatrial.engines.act import HelmAct
-from seatrial.engines.script import Answer, Command, Line, Outwait, Pause, Say, Survey, Wait
+from seatrial.engines.script import Answer, Command, Line, Outwait, Pause, Render, Say, Survey, Wait
 from seatrial.model.refusal import Failure, Fault, GroupVersionKind
 from seatrial.model.resource import Ref, group_of, version_of
 
@@ -35,8 +35,8 @@ UNAVAILABLE = "the server is currently unable to handle the request"
 class InProcess:
     """The embedded cluster as `engines.script.Client`."""
 
-    def __init__(self, cluster: Cluster, actor: str, helm: Callable[[HelmAct], Answer] | None = None) -> None:
-        """`helm` runs the acts of engines that have a Helm in them."""
+    def __init__(self, cluster: Cluster, actor: str, helm: Callable[[HelmAct | Render], Answer] | None = None) -> None:
+        """`helm` runs the acts of engines that have a Helm in them, and renders what a simulated one deploys."""
         self._cluster = cluster
         self._actor = actor
         self._helm = helm
@@ -64,7 +64,7 @@ class InProcess:
                 return self._wait(refs)
             case Outwait(refs, seconds):
                 return Answer(200, {"late": self._cluster.outwait(refs, seconds)})
-            case HelmAct():
+            case HelmAct() | Render():
                 assert self._helm is not None
                 return self._helm(line)
             case Say(ref, words, effect, failure):

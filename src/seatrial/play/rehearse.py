@@ -19,7 +19,7 @@ from seatrial.cluster.touched import Touches
 from seatrial.engines import Ended, Stalled
 from seatrial.engines.act import Act, Apply, HelmAct, Invocation, RealControllers, Reconcile, Sync, Up
 from seatrial.engines.engine import Before, Engine, PlannedStep, Scene, SeenByCluster, load
-from seatrial.engines.script import Answer, play
+from seatrial.engines.script import Answer, Render, play
 from seatrial.helm import records as helmrecords
 from seatrial.helm import sdk as helmsdk
 from seatrial.helm.versions import CRDS_NOT_AWAITED
@@ -35,6 +35,7 @@ from seatrial.play.heard import Heard, Recorded, Replays
 from seatrial.play.in_process import InProcess
 from seatrial.play.over_http import OverHttp, refuse_environment
 from seatrial.play.prerequisites import HELM, assume, put_deployed, restore
+from seatrial.play.rendering import copy_for, rendered_on
 
 USER = "user"
 CRDS = frozenset((("apiextensions.k8s.io", "CustomResourceDefinition"),))
@@ -349,9 +350,12 @@ def _with_failure(cluster: Cluster, start: int, engine: str, ended: Ended) -> En
     return replace(ended, failure=joined(ended.failure, read(ended.error, seen)))
 
 
-def _helm_inside(stage: _Stage, index: int, act: HelmAct) -> Answer:
-    """An act of a Helm that another engine embeds."""
-    ended = _over_http(stage, index, HELM, act)
+def _helm_inside(stage: _Stage, index: int, asked: HelmAct | Render) -> Answer:
+    """An act of a Helm that another engine embeds, or what the real Helm renders for a simulated one."""
+    if isinstance(asked, Render):
+        copy = copy_for(stage.cluster, asked)
+        return rendered_on(copy, asked, _with_failure(copy, 0, HELM, _real_client(copy, HELM, asked.act, None)))
+    ended = _over_http(stage, index, HELM, asked)
     code = 200 if ended.outcome == "ok" else 500
     return Answer(code, message=ended.error, stuck=ended.stuck, failure=ended.failure)
 

@@ -48,6 +48,7 @@ def _simulated(planned: PlannedStep[HelmAct], scene: Scene) -> Script:
         scene.memory,
         planned.release,
         render=planned.act.render,
+        looks_up=planned.act.looks_up,
         refuses_unrecorded=planned.act.as_version in NOT_IN_REVISION_IS_REFUSED,
     )
     return v3.play_act(act)

@@ -27,6 +27,7 @@ from seatrial.model.resource import Body, dig
 from seatrial.model.trial import ROLLS_BACK, Step, Trial
 from seatrial.sandbox.client import Binary
 from seatrial.sources.charts.chart import ChartSource, own_values, with_own_values
+from seatrial.sources.charts.conditions import looks_up
 from seatrial.sources.charts.values import merged
 from seatrial.sources.files import project_of
 from seatrial.sources.opened import Opened
@@ -39,6 +40,10 @@ NEARBY = (
 ON_PATH = (
     f"helm on the PATH is {{}}; rehearsed with the built-in Helm {sdk.VERSION}. Use {FLAG} helm to rehearse with it."
 )
+
+
+ONLY_RENDERS = ("--no-hooks", "--skip-crds", "--take-ownership", "--disable-openapi-validation")
+"""Flags of an act of which only the record is of interest."""
 
 
 class WhichHelm(Struct, frozen=True):
@@ -94,10 +99,12 @@ def _deployed(step: Step, setting: Setting, before: Revisions) -> PlannedStep[He
         given = setting.history.current.release.values  # Helm keeps them, and a user who reinstalls gives them again.
     values, defaults = before.values(name, namespace, given, step)
 
+    as_valued = chart if defaults is None else with_own_values(chart, defaults)
+
     def render(more: Sequence[str] = ()) -> Release:
         release = _as_upgrade_or_install(
             opened,
-            chart if defaults is None else with_own_values(chart, defaults),
+            as_valued,
             values,
             release=name,
             namespace=namespace,
@@ -120,10 +127,18 @@ def _deployed(step: Step, setting: Setting, before: Revisions) -> PlannedStep[He
         defaults=own_values(chart) if defaults is None else defaults,
         asks=asks,
         render=render if asks and setting.config.simulated else None,
+        looks_up=_looking_up(as_valued, name, namespace, values) if setting.config.simulated else None,
     )
     installs = step.action == "install" or "--install" in step.flags
     creates = (namespace,) if installs and "--create-namespace" in step.flags else ()
     return PlannedStep(step, sdk.NAME, name, namespace, act, render(), namespaces=creates)
+
+
+def _looking_up(chart: ChartSource, name: str, namespace: str, values: Body) -> HelmAct | None:
+    """The act that renders a chart which uses `lookup`; None for another one."""
+    if not looks_up(chart.files):
+        return None
+    return HelmAct("install", name, namespace, chart.as_deployed(values).load, values, ONLY_RENDERS)
 
 
 def _as_upgrade_or_install(

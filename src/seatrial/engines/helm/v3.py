@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines import Ended
+from seatrial.engines.act import HelmAct
 from seatrial.engines.helm import v3_hooks
 from seatrial.engines.helm.sdk import TIMEOUT, patience_seconds
 from seatrial.engines.helm.v3_objects import (
@@ -33,7 +34,7 @@ from seatrial.engines.helm.v3_objects import (
     update,
     wait,
 )
-from seatrial.engines.script import Command, Part, Script, Survey
+from seatrial.engines.script import Command, Part, Render, Script, Survey
 from seatrial.helm import hooks
 from seatrial.helm import records as helmrecords
 from seatrial.helm.ownership import owned_by
@@ -79,6 +80,8 @@ class Helm3Act(Struct, frozen=True):
 
     render: Callable[[list[str]], Release] | None = None
     """Renders the release, whose templates ask for the API versions of the cluster, with more of these."""
+    looks_up: HelmAct | None = None
+    """How the real Helm renders the release, whose templates use `lookup`."""
 
     refuses_unrecorded: bool = False
     """Whether an existing object that the previous revision did not contain is an error, as until 3.21."""
@@ -112,7 +115,8 @@ def _install(act: Helm3Act) -> Part[None]:
         raise _fault("name-in-use", "cannot re-use a name that is still in use")
     if not act.has("--skip-crds"):
         yield from _definitions(_planned(act))
-    release = yield from _rendered(act)
+    number = known[-1].number + 1 if known else 1
+    release = yield from _rendered(act, "install", number)
     main = _main(release)
     live = yield from built(main, "unable to build kubernetes objects from release manifest: ")
     adopted = [] if act.has("--take-ownership") else owned(main, live, act.owner, "install")
@@ -120,7 +124,6 @@ def _install(act: Helm3Act) -> Part[None]:
         adopted = [replace(resource, body={}) for resource in main if live[resource.ref].code == 200]
     if act.has("--create-namespace"):
         yield Command("create", "v1", "Namespace", "", act.namespace, _namespace(act.namespace), MANAGER)
-    number = known[-1].number + 1 if known else 1
     yield from _record(act, number, "pending-install", release)
     try:
         yield from _hooks(act, release, "pre-install", "failed pre-install: ")
@@ -146,8 +149,8 @@ def _upgrade(act: Helm3Act) -> Part[None]:
     if act.has("--install") and (not known or known[-1].status == "uninstalled"):
         yield from _install(replace(act, step=replace(act.step, flags=(*act.step.flags, "--replace"))))
         return
-    current, last = _current(act, known), known[-1]
-    release = _with_values(act, (yield from _rendered(act)), current.release)
+    current, number = _current(act, known), known[-1].number + 1
+    release = _with_values(act, (yield from _rendered(act, "upgrade", number)), current.release)
     wanted, before = _main(release), _main(current.release)
     live = yield from built(wanted)
     yield from built(before, CURRENT_MANIFEST, "current-manifest")
@@ -158,7 +161,6 @@ def _upgrade(act: Helm3Act) -> Part[None]:
         if act.has("--take-ownership")
         else owned(added, live, act.owner, "update")
     )
-    number = last.number + 1
     yield from _record(act, number, "pending-upgrade", release)
     before = [*before, *(replace(resource, body=owned_by(resource.body, *act.owner)) for resource in found)]
     made: list[Resource] = []
@@ -274,12 +276,26 @@ def _planned(act: Helm3Act) -> Release:
     return act.release
 
 
-def _rendered(act: Helm3Act) -> Part[Release]:
-    """What the templates make of the CRDs that are in the cluster by now. `lookup` finds nothing."""
+def _rendered(act: Helm3Act, action: str, number: int) -> Part[Release]:
+    """What the templates make of the objects that are in the cluster by now."""
+    planned = _planned(act)
+    if act.looks_up is not None:
+        answer = yield Render(replace(act.looks_up, action=action), number)
+        if answer.served and answer.message:
+            raise Failed(answer.message, failure=answer.failure)
+        # Where a kind is not served, Helm does not get as far as that either.
+        return _as_planned(answer.body["release"], planned) if answer.served else planned
     if act.render is None:
-        return _planned(act)
+        return planned
     found = yield Survey()
     return act.render(api_versions(found.body["items"]))
+
+
+def _as_planned(rendered: Release, planned: Release) -> Release:
+    """A release as Helm has recorded it, with the files of its objects."""
+    found = ((one, planned.find(one.ref)) for one in rendered.resources)
+    resources = tuple(replace(one, origin=known.origin) if known else one for one, known in found)
+    return replace(planned, resources=resources)
 
 
 def _with_values(act: Helm3Act, release: Release, before: Release) -> Release:

@@ -40,6 +40,11 @@ def has_conditions(chart: ChartFiles) -> bool:
     return any(_ASKS.search(text.content) or ".Capabilities" in text.content for text in template_texts(chart))
 
 
+def looks_up(chart: ChartFiles) -> bool:
+    """Whether any template uses `lookup`."""
+    return any(_LOOKUP.search(text.content) for text in template_texts(chart))
+
+
 def asks_for_the_act(chart: ChartFiles) -> bool:
     """Whether any template asks whether it is installed or upgraded."""
     return any(_ACT.search(text.content) for text in template_texts(chart))
