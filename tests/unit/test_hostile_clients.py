@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from seatrial.cli import kubeconfigfile
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server import http as http_server
+from seatrial.cluster.server.connection import Connection
 from seatrial.cluster.server.guard import Guard
 from seatrial.cluster.server.http import ApiServer
 from seatrial.model.errors import CannotContinue
@@ -122,6 +125,23 @@ def test_watches_that_nobody_reads_have_a_total_limit(monkeypatch: pytest.Monkey
         assert 0 < unread <= 21 * 1024 * 1024
         for client in clients:
             client.close()
+
+
+def test_a_connection_that_is_made_after_the_server_has_closed_is_cut() -> None:
+    server = ApiServer(Cluster())
+    server.close()
+
+    async def received() -> bytes:
+        loop = asyncio.get_running_loop()
+        with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket() as client:
+            client.connect(listening.getsockname())
+            await loop.connect_accepted_socket(lambda: Connection(server), listening.accept()[0])
+            client.setblocking(False)
+            return await asyncio.wait_for(loop.sock_recv(client, 1), 20)
+
+    with suppress(ConnectionResetError):
+        assert asyncio.run(received()) == b""
+    assert not server.connections
 
 
 def test_the_kubeconfig_is_not_written_through_a_symlink(tmp_path: Path) -> None:

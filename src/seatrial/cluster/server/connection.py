@@ -73,6 +73,9 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
+        if self.server.closed:
+            transport.abort()
+            return
         self.server.connections.add(self)
         # Without TCP_NODELAY a reply would wait 40 ms for the client's delayed acknowledgement.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

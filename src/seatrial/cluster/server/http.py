@@ -88,7 +88,8 @@ class ApiServer:
         """When each path was first requested since the cluster last changed."""
         self._requests_version = -1
         self._polled: set[str] = set()
-        self._closed = False
+        self.closed = False
+        """Whether it has stopped: a connection that is made after that is cut."""
         self._doors: list[asyncio.Task[asyncio.Server]] = []
         self._socket = socket.create_server((LOOPBACK, port), backlog=512)
         self.port = self._socket.getsockname()[1]
@@ -243,7 +244,7 @@ class ApiServer:
 
     def _skip_turn(self, requests: int) -> None:
         """Go on without a request that does not arrive, unless the client has been busy since."""
-        if self._in_turn is None or not self._in_turn.waits or self._closed:
+        if self._in_turn is None or not self._in_turn.waits or self.closed:
             return
         if requests == self.requests and not self.computes():
             _soon(self._in_turn.skip())
@@ -273,7 +274,7 @@ class ApiServer:
         for connection in tuple(self.connections):
             if connection.since is not None and loop.time() - connection.since > REQUEST_SECONDS_MAX:
                 connection.expire()
-        if not self._closed:
+        if not self.closed:
             loop.call_later(SWEEP_SECONDS, self._sweep)
 
     async def _await_door(self, ours: socket.socket) -> None:
@@ -300,7 +301,7 @@ class ApiServer:
             max(unread, key=lambda one: unread[one]).cut()
 
     async def _stop(self) -> None:
-        self._closed = True
+        self.closed = True
         self._listening.close()
         for door in self._doors:
             (await door).close()
