@@ -103,7 +103,12 @@ def _distance(old: Release, new: Release) -> tuple[int, int]:
 
 
 def _objects(release: Release) -> dict[Ref, Resource]:
-    return {resource.ref: resource for resource in release.resources}
+    """The objects that an install or an upgrade deploys; `helm test` alone creates its own."""
+    return {one.ref: one for one in release.resources if not _is_test(one)}
+
+
+def _is_test(resource: Resource) -> bool:
+    return hooks.is_hook(resource.body) and all(event.startswith("test") for event in hooks.events_of(resource.body))
 
 
 def _state(resource: Resource | None) -> str:

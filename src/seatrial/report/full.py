@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from seatrial.model.finding import Finding
@@ -26,6 +27,8 @@ FULL_MIN = 3
 FINDINGS_MAX = 30
 """Findings with headline and place; the rest take one line each."""
 DIFFERENCES_MAX = 8
+LIKE_MAX = 2
+"""Differences shown of one template line: the names on install and on upgrade."""
 BRIEF = "Findings below --fail-on (-v shows them in full):"
 KNOWN = "Known findings (they were there before, and do not fail the check):"
 REMOVAL = "When it is removed (by design; fails a check only with --fail-on-removal):"
@@ -163,12 +166,21 @@ def _differences(heading: str, found: Sequence[RenderedDifference], page: Page) 
     if not found:
         return
     yield line(Piece(heading, "strong"))
-    shown = found if page.verbose else found[:DIFFERENCES_MAX]
+    shown = found if page.verbose else list(_unlike(found))[:DIFFERENCES_MAX]
     for one in shown:
         yield from (line(text) for text in sentences(difference(one), page, first="  ", rest="    "))
     if len(shown) < len(found):
         yield line(Piece(f"  and {len(found) - len(shown)} more (-v shows all)", "faint"))
     yield ()
+
+
+def _unlike(found: Sequence[RenderedDifference]) -> Iterator[RenderedDifference]:
+    """Without the third and further ones of a template line: a random name is another one in each rendering."""
+    lines: Counter[tuple[str, str]] = Counter()
+    for one in found:
+        lines[str(one.place), str(one.asked)] += 1
+        if one.asked is None or lines[str(one.place), str(one.asked)] <= LIKE_MAX:
+            yield one
 
 
 def _dependences(found: Sequence[Dependence], page: Page) -> Iterator[Line]:

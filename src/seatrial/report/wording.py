@@ -27,12 +27,12 @@ def listed(names: Sequence[str]) -> str:
 
 
 def difference(found: RenderedDifference) -> str:
-    """`Job/default/web: regular on install, a hook on upgrade (job.yaml:4); job.yaml:6 tests .Release.IsInstall`."""
+    """`Job/default/web: regular on install, a hook on upgrade (job.yaml:4); job.yaml:6 uses .Release.IsInstall`."""
     by_state: dict[str, list[str]] = {}
     for where, state in found.states:
         by_state.setdefault(state, []).append(where)
     states = ", ".join(f"{state} {_where(places)}" for state, places in by_state.items())
-    condition = f"; {found.asked} tests {found.asks}" if found.asked else ""
+    condition = f"; {found.asked} uses {found.asks}" if found.asked else ""
     case = f", with {found.case}" if found.case else ""
     return f"{found.object}: {states}{case} ({found.place}){condition}"
 

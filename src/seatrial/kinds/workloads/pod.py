@@ -8,7 +8,7 @@ from seatrial.kinds import Acts, Deadline, Delete, Kind, Need, World
 from seatrial.kinds.core.immutable import NEWEST, difference, forbidden
 from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.operators import starting
-from seatrial.kinds.scripts import programs
+from seatrial.kinds.scripts import chart_crds, programs
 from seatrial.kinds.scripts.containers import wakes_in_seconds
 from seatrial.kinds.webhooks import cabundle
 from seatrial.kinds.workloads import kubelet, scheduler
@@ -41,6 +41,7 @@ def behave(pod: Body, world: World) -> Acts:
     else:
         if is_ready(pod):
             yield from cabundle.write_ca(pod, world)
+            yield from chart_crds.apply_crds(pod, world)
             yield from programs.make_secrets(pod, world, "containers")
             yield from starting.start(pod, world)
         yield from kubelet.continue_running(pod, world)
