@@ -259,32 +259,6 @@ def test_match_conditions_are_reported_as_not_evaluated() -> None:
     assert [e.message for e in api.events("ConfigMap", "created") if e.object.name == "a"] == [reported]
 
 
-def test_a_policy_is_reported_as_not_evaluated() -> None:
-    policy = """
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: replicas}
-spec:
-  matchConstraints:
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]
-  validations: [{expression: "false"}]
-"""
-    binding = """
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: replicas}
-spec: {policyName: replicas, validationActions: [Deny]}
-"""
-    api = Api(policy)
-    assert api.create(CONFIG.replace("name: a", "name: b")) == OK
-    assert api.warnings == []
-    api.put(binding)
-    assert api.create(CONFIG) == OK
-    assert api.warnings == [
-        'seatrial: ValidatingAdmissionPolicy "replicas" is not evaluated; assumed to allow the write'
-    ]
-
-
 def test_a_webhook_with_a_url_is_assumed_to_respond() -> None:
     api = Api(webhook('{url: "https://hooks.example.com/x"}'))
     assert api.create(CONFIG) == OK

@@ -95,7 +95,7 @@ class World(Protocol):
         ...
 
     def memory(self, uid: str) -> dict[str, Any]:
-        """What the program in a pod remembers: not part of any object, and gone with the pod."""
+        """What a program remembers of an object, such as that of a pod: not part of it, and gone with it."""
         ...
 
 

@@ -94,7 +94,7 @@ def validate(request: AdmissionRequest, world: World) -> None:
     """Raise `Refused` if the object may not be stored like this."""
     for plugin in VALIDATING.get(request.group_kind, ()) if _is_whole_object(request) else ():
         plugin(request, world)
-    webhooks.note_policies(request, world)
+    webhooks.ask_policies(request, world)
     webhooks.call_webhooks(request, "validating", world)
     quota.check(request, world)
 

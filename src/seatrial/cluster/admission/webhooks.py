@@ -5,7 +5,7 @@ The response of a reachable webhook is not known: it is assumed to allow the wri
 
 from __future__ import annotations
 
-from seatrial.cluster.admission import backend
+from seatrial.cluster.admission import backend, policies
 from seatrial.cluster.admission.request import AdmissionRequest
 from seatrial.cluster.refusal import Refused, bad_request, internal, missing_namespace
 from seatrial.kinds import World
@@ -34,15 +34,13 @@ def call_webhooks(request: AdmissionRequest, stage: Stage, world: World) -> None
             _call(hook, request, world)
 
 
-def note_policies(request: AdmissionRequest, world: World) -> None:
-    """Warn of admission policies that match a write: their expressions are not evaluated."""
+def ask_policies(request: AdmissionRequest, world: World) -> None:
+    """Evaluate every admission policy that matches this write, in the order of names."""
     if not request.hooks.policies or _is_exempt(request):
         return
     for policy in policies_for(request.hooks, _target(request)):
         if _is_selected(policy, request, world):
-            request.warn(
-                f'seatrial: {policy.configuration.kind} "{policy.name}" is not evaluated; assumed to allow the write'
-            )
+            policies.judge(policy, request, world)
 
 
 def _is_exempt(request: AdmissionRequest) -> bool:

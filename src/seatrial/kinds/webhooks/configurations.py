@@ -10,10 +10,11 @@ from seatrial.kinds.core.entries import entries
 from seatrial.kinds.core.objectmeta import generation_of
 from seatrial.kinds.operators.cert_manager import injection_needs
 from seatrial.kinds.webhooks import cabundle
-from seatrial.model.resource import Body, Ref, dig, listed
+from seatrial.model.resource import Body, Ref, dig, listed, uid_of
 
 GROUP = "admissionregistration.k8s.io"
 
+IN_FORCE = "in force"
 DEFAULTS: Body = {
     "failurePolicy": "Fail",
     "matchPolicy": "Equivalent",
@@ -60,6 +61,21 @@ def behave_policy(policy: Body, world: World) -> Acts:
     yield Status(policy, {"observedGeneration": generation_of(policy), "typeChecking": {}})
 
 
+def behave_binding(binding: Body, world: World) -> Acts:
+    """The API server reads policies and bindings once a second (policy_source.go): they hold from then on."""
+    name = str(dig(binding, "spec", "policyName") or "")
+    policy = world.get(Ref("ValidatingAdmissionPolicy", "", name, GROUP))
+    if policy is not None:
+        world.memory(uid_of(binding))[IN_FORCE] = (generation_of(binding), uid_of(policy), generation_of(policy))
+    yield from ()
+
+
+def is_in_force(binding: Body, policy: Body, world: World) -> bool:
+    """Whether the API server has read a binding and its policy as they are now."""
+    read = (generation_of(binding), uid_of(policy), generation_of(policy))
+    return bool(world.memory(uid_of(binding)).get(IN_FORCE) == read)
+
+
 def _default_webhook(webhook: Body) -> Body:
     filled = {**DEFAULTS, **webhook}
     if service := dig(webhook, "clientConfig", "service"):
@@ -88,7 +104,7 @@ KINDS = (
         behave=behave_policy,
         quick=always,
     ),
-    Kind("ValidatingAdmissionPolicyBinding", GROUP, needs=binding_needs),
+    Kind("ValidatingAdmissionPolicyBinding", GROUP, needs=binding_needs, behave=behave_binding),
     Kind("MutatingAdmissionPolicy", GROUP, default=default_policy),
     Kind("MutatingAdmissionPolicyBinding", GROUP, needs=binding_needs),
 )
