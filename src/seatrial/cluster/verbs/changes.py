@@ -9,6 +9,7 @@ from msgspec import structs
 
 from seatrial import kinds
 from seatrial.cluster import admission
+from seatrial.cluster.admission.allocation import refuse_allocated
 from seatrial.cluster.fields.managed import same_but_for_times, track_update
 from seatrial.cluster.refusal import conflict, invalid, modified
 from seatrial.cluster.request import Request
@@ -75,6 +76,7 @@ def change(cluster: Cluster, kind: ServedKind, ref: Ref, live: Body, body: Body,
             time=cluster.store.now(),
             subresource=subresource,
         )
+    refuse_allocated(kind, body, live, view, cluster.minor)
     body = prepared(kind, body, live)
     _refuse_bad_change(cluster, kind, live, body, subresource)
     admission.validate(structs.replace(admission_request, body=body), view)

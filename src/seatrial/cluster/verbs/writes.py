@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from seatrial.cluster import admission
+from seatrial.cluster.admission.allocation import refuse_allocated
 from seatrial.cluster.fields.managed import server_side_apply, track_update
 from seatrial.cluster.refusal import (
     Refused,
@@ -127,6 +128,7 @@ def create_object(
     admission_request = admission.request_for(cluster, "CREATE", kind, ref, body, dry_run=dry, generated=generated)
     body = admission.mutate(admission_request, view)
     if not valid:
+        refuse_allocated(kind, body, None, view, cluster.minor)
         pipeline.refuse_invalid(kind, body, cluster.custom_schema_of(kind), cluster.minor)
         _check_cel_rules(cluster, kind, body)
     admission.validate(structs.replace(admission_request, body=body), view)

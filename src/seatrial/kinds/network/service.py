@@ -13,6 +13,8 @@ from seatrial.model.resource import Body, Ref, dig, listed, name_of
 
 NODE_PORTS = (30000, 2768)
 """The first port, and how many."""
+EXPOSED = ("LoadBalancer", "NodePort")
+"""The types that have node ports."""
 SET_ONCE = "may not change once set"
 
 
@@ -41,7 +43,7 @@ def default(service: Body) -> Body:
     if spec["type"] != "ExternalName":
         spec.setdefault("internalTrafficPolicy", "Cluster")
         ports = [{"targetPort": port.get("port"), **port} for port in ports]
-    if spec["type"] in ("LoadBalancer", "NodePort"):
+    if spec["type"] in EXPOSED:
         spec.setdefault("externalTrafficPolicy", "Cluster")
     if spec["type"] == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
@@ -52,8 +54,8 @@ def default(service: Body) -> Body:
 
 def prepare(service: Body, old: Body | None) -> Body:
     """Allocate IPs and node ports, or keep the old ones if the new Service names none."""
-    spec = dict(service.get("spec") or {})
     kept = (old or {}).get("spec") or {}
+    spec = _for_type(dict(service.get("spec") or {}), kept)
     if spec.get("type") == "ExternalName":
         for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             spec.pop(field, None)
@@ -64,9 +66,29 @@ def prepare(service: Body, old: Body | None) -> Body:
         spec["clusterIPs"] = [spec["clusterIP"]]
     spec.setdefault("ipFamilies", kept.get("ipFamilies") or ["IPv4"])
     spec.setdefault("ipFamilyPolicy", kept.get("ipFamilyPolicy") or "SingleStack")
-    if spec.get("type") in ("NodePort", "LoadBalancer"):
+    if spec.get("type") in EXPOSED:
         spec["ports"] = list(_with_node_ports(service, listed(spec, "ports"), listed(kept, "ports")))
     return {**service, "spec": spec}
+
+
+def _for_type(spec: Body, old: Body) -> Body:
+    """Without what the old type needed, the new one does not have, and nobody changed.
+
+    Upstream: dropTypeDependentFields in pkg/registry/core/service/strategy.go.
+    """
+    was, kind = old.get("type"), spec.get("type")
+    if not old or was == kind:
+        return spec
+    dropped = []
+    if was in EXPOSED and kind not in EXPOSED:
+        dropped.append("externalTrafficPolicy")
+        numbers = ({port["nodePort"] for port in listed(one, "ports") if port.get("nodePort")} for one in (old, spec))
+        if next(numbers) >= next(numbers):
+            ports = [{key: port[key] for key in port if key != "nodePort"} for port in listed(spec, "ports")]
+            spec = {**spec, "ports": ports} if ports else spec
+    if was == "LoadBalancer":
+        dropped += ["allocateLoadBalancerNodePorts", "loadBalancerClass", "healthCheckNodePort"]
+    return {key: value for key, value in spec.items() if key not in dropped or old.get(key) != value}
 
 
 def immutable(old: Body, new: Body, minor: int = NEWEST, /) -> Iterator[str]:
