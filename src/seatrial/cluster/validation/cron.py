@@ -1,8 +1,10 @@
-"""Validation of CronJob schedules, with the errors of the cron library that Kubernetes uses."""
+"""Validation of CronJob schedules and time zones, with the errors of the libraries that Kubernetes uses."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
+from importlib import resources
 
 # Minimum, maximum and names of each of the five fields.
 _MONTHS = {
@@ -34,6 +36,21 @@ def schedule_fault(schedule: str) -> str:
     except _InvalidSchedule as why:
         return str(why)
     return ""
+
+
+def zone_fault(zone: str) -> str:
+    """Why a text is not a time zone; empty if it is one."""
+    if not zone:
+        return "timeZone must be nil or non-empty string"
+    if zone.casefold() == "local":
+        return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+    return "" if zone in _zones() else f"unknown time zone {zone}"
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """The names in the time zone database of Go 1.26 (lib/time/zoneinfo.zip), which API servers contain."""
+    return frozenset(resources.files(__package__).joinpath("timezones.txt").read_text(encoding="utf-8").split())
 
 
 def _read(schedule: str) -> None:

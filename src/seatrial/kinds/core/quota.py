@@ -96,7 +96,7 @@ def _default_limit(limit: Body) -> Body:
     if limit.get("type") != "Container":
         return limit
     given = {**(limit.get("max") or {}), **(limit.get("default") or {})}
-    requests = {**given, **(limit.get("min") or {}), **(limit.get("defaultRequest") or {})}
+    requests = {**(limit.get("min") or {}), **given, **(limit.get("defaultRequest") or {})}
     filled = {**limit, "default": given, "defaultRequest": requests}
     return {key: value for key, value in filled.items() if value or key in limit}
 
