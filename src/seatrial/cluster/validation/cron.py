@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 
@@ -38,13 +39,16 @@ def schedule_fault(schedule: str) -> str:
     return ""
 
 
-def zone_fault(zone: str) -> str:
-    """Why a text is not a time zone; empty if it is one."""
+def zone_faults(zone: str) -> Iterator[str]:
+    """Why a text is not a time zone."""
     if not zone:
-        return "timeZone must be nil or non-empty string"
+        yield "timeZone must be nil or non-empty string"
+        return
     if zone.casefold() == "local":
-        return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-    return "" if zone in _zones() else f"unknown time zone {zone}"
+        yield "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+    # `Local` itself is a location of Go.
+    if zone not in _zones() and zone != "Local":
+        yield f"unknown time zone {zone}"
 
 
 @cache

@@ -13,7 +13,7 @@ from seatrial.cluster.validation.causes import (
     required,
     unsupported,
 )
-from seatrial.cluster.validation.cron import schedule_fault, zone_fault
+from seatrial.cluster.validation.cron import schedule_fault, zone_faults
 from seatrial.cluster.validation.pods import template_problems
 from seatrial.cluster.validation.scalars import (
     is_zero,
@@ -215,9 +215,8 @@ def _cron_job(body: Body) -> Iterator[str]:
             detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
             yield invalid("spec.schedule", schedule, detail)
     yield from not_negative("spec", spec, "startingDeadlineSeconds")
-    zone = spec.get("timeZone")
-    if zone is not None and (fault := zone_fault(zone)):
-        yield invalid("spec.timeZone", zone, fault)
+    if (zone := spec.get("timeZone")) is not None:
+        yield from (invalid("spec.timeZone", zone, fault) for fault in zone_faults(zone))
     yield from one_of("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), ("Allow", "Forbid", "Replace"))
     yield from _job_spec("spec.jobTemplate.spec", (spec.get("jobTemplate") or {}).get("spec") or {})
     yield from not_negative("spec", spec, "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
