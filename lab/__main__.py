@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--first", action="store_true", help="only the first trial of each story, without --wait")
     parser.add_argument("--seconds", type=float, default=0, help="begin no story after so many seconds")
     parser.add_argument("--part", default="1/1", metavar="K/N", help="every Nth story from the Kth on")
-    parser.add_argument("--resume", action="store_true", help="keep what an earlier run has found")
+    parser.add_argument("--resume", action="store_true", help="keep what earlier runs of this tree have found")
     return parser
 
 

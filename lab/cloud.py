@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from apiclient import Api
 
+from lab.node_time import NodeTime
 from seatrial.kinds.network import addresses
 from seatrial.kinds.storage.volumes import NO_PROVISIONER
-from seatrial.model.resource import Body, annotations_of, dig, listed, metadata, name_of
+from seatrial.model.resource import Body, annotations_of, dig, listed, metadata, name_of, uid_of
 
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 ADDRESS = {"ip": "192.0.2.80"}
 PROVISIONER = "volume.kubernetes.io/storage-provisioner"
+GIVE_SECONDS = 0.25
+"""How long a volume or an address takes."""
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
 class Cloud:
     """Everything that is asked of it works, unless the trial says who gives addresses."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, clock: NodeTime) -> None:
         self._api = api
+        self._time = clock
 
     def act(self) -> None:
         self._provision()
@@ -34,7 +38,8 @@ class Cloud:
             if chosen is None or chosen.get("provisioner") == NO_PROVISIONER or dig(claim, "spec", "volumeName"):
                 continue
             late = chosen.get("volumeBindingMode") == "WaitForFirstConsumer"
-            if PROVISIONER in annotations_of(claim) and (not late or SELECTED_NODE in annotations_of(claim)):
+            is_due = PROVISIONER in annotations_of(claim) and (not late or SELECTED_NODE in annotations_of(claim))
+            if is_due and self._time.is_over(f"volume {uid_of(claim)}", GIVE_SECONDS):
                 self._api.post("/api/v1/persistentvolumes", _volume(claim, chosen))
         for volume in _items(self._api, "/api/v1/persistentvolumes"):
             is_free = dig(volume, "status", "phase") == "Released"
@@ -59,7 +64,8 @@ class Cloud:
         return bool(dig(found.body, "status", "availableReplicas"))
 
     def _give(self, body: Body, root: str, plural: str) -> None:
-        if not listed(body, "status", "loadBalancer", "ingress"):
+        has_one = listed(body, "status", "loadBalancer", "ingress")
+        if not has_one and self._time.is_over(f"address {uid_of(body)}", GIVE_SECONDS):
             path = f"{root}/namespaces/{metadata(body)['namespace']}/{plural}/{name_of(body)}/status"
             self._api.patch(path, {"status": {"loadBalancer": {"ingress": [ADDRESS]}}})
 

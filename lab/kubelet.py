@@ -13,6 +13,8 @@ from apiclient import Api
 
 from lab.cloud import Cloud
 from lab.containers import Sandbox, Shell
+from lab.node_time import NodeTime
+from lab.operators import Operators
 from lab.programs import make_secrets, write_ca
 from lab.webhooks import Backends
 from seatrial.cluster.cluster import NODES
@@ -23,6 +25,9 @@ from seatrial.kinds.workloads.pods import is_ready
 from seatrial.model.resource import Body, annotations_of, dig, labels_of, listed, metadata, name_of, uid_of
 
 TICK_SECONDS = 0.25
+START_SECONDS = 0.5
+"""How long a node takes to pull the images of a pod and to start it."""
+STOP_SECONDS = 0.25
 RUN_SECONDS = 0.5
 """How long a container that is meant to finish is ready before it ends, if what it runs is not known."""
 BACK_OFF_SECONDS = 0.5
@@ -33,11 +38,13 @@ CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "500", "ephemeral-storage": 
 class Kubelet:
     """Runs in a thread until it is stopped."""
 
-    def __init__(self, api: Api, sandbox: Sandbox, backends: Backends) -> None:
+    def __init__(self, api: Api, sandbox: Sandbox, backends: Backends, clock: NodeTime) -> None:
         self._api = api
         self._sandbox = sandbox
         self._backends = backends
-        self._cloud = Cloud(api)
+        self.time = clock
+        self._cloud = Cloud(api, clock)
+        self.operators = Operators(api, clock, backends.authority.bundle)
         self._pods: dict[str, _Pod] = {}
         self._ran: set[str] = set()
         """Pods whose programs have done what they are known to do."""
@@ -66,6 +73,11 @@ class Kubelet:
         self._backends.close()
 
     @property
+    def bundle(self) -> str:
+        """The CA of the certificates of all backends."""
+        return self._backends.authority.bundle
+
+    @property
     def is_busy(self) -> bool:
         """Whether a script is running, or a container is about to end or to be restarted soon."""
         return any(pod.is_busy for pod in list(self._pods.values()))
@@ -78,9 +90,11 @@ class Kubelet:
                 self.errors.append(repr(wrong))
 
     def _tick(self) -> None:
+        self.time.tick()
         pods = self._items("/api/v1/pods")
-        self._sandbox.knows_services(self._services())
+        self._sandbox.knows_services(self._services(pods))
         self._cloud.act()
+        self.operators.act()
         self._provide()
         alive = {uid_of(body) for body in pods}
         for uid in [uid for uid in self._pods if uid not in alive]:
@@ -91,11 +105,13 @@ class Kubelet:
                     self._remove(body)
                 continue
             pod = self._pods.setdefault(uid_of(body), _Pod(self._api, self._sandbox))
+            is_finished = dig(body, "status", "phase") in ("Succeeded", "Failed")
             if metadata(body).get("deletionTimestamp"):
-                pod.end()
-                self._remove(body)
-            elif dig(body, "status", "phase") not in ("Succeeded", "Failed"):
-                pod.sync(body)
+                if is_finished or self.time.is_over(f"stop {uid_of(body)}", STOP_SECONDS):
+                    pod.end()
+                    self._remove(body)
+            elif not is_finished:
+                pod.sync(body, can_start=self.time.is_over(f"start {uid_of(body)}", START_SECONDS))
                 if is_ready(body) and uid_of(body) not in self._ran:
                     self._ran.add(uid_of(body))
                     write_ca(body, self._api, self._backends.authority.bundle)
@@ -120,18 +136,22 @@ class Kubelet:
     def _items(self, path: str) -> list[Body]:
         return listed(self._api.get(path).body, "items")
 
-    def _services(self) -> dict[str, list[list[object]]]:
+    def _services(self, pods: list[Body]) -> dict[str, list[list[object]]]:
         """The ports of each Service at which something answers: [name, number]; by `namespace/name`."""
         ready: dict[str, set[str]] = {}
-        ports: set[int] = set()
+        # A program listens before its pod is ready.
+        containers = [one for pod in pods for one in listed(pod, "spec", "containers")]
+        ports = {int(port["containerPort"]) for one in containers for port in listed(one, "ports")}
         for piece in self._items("/apis/discovery.k8s.io/v1/endpointslices"):
             key = f"{metadata(piece)['namespace']}/{labels_of(piece).get('kubernetes.io/service-name')}"
             if any(dig(one, "conditions", "ready") for one in listed(piece, "endpoints")):
                 ready.setdefault(key, set()).update(str(port.get("name") or "") for port in listed(piece, "ports"))
                 ports.update(int(port["port"]) for port in listed(piece, "ports") if key != "default/kubernetes")
-        self._backends.listen(ports)
+        services = self._items("/api/v1/services")
+        targets = [port.get("targetPort") for one in services for port in listed(one, "spec", "ports")]
+        self._backends.listen({*ports, *(port for port in targets if isinstance(port, int))})
         found: dict[str, list[list[object]]] = {}
-        for service in self._items("/api/v1/services"):
+        for service in services:
             key = f"{metadata(service)['namespace']}/{name_of(service)}"
             own = listed(service, "spec", "ports")
             always = "seatrial.dev/answers" in annotations_of(service) or not dig(service, "spec", "selector")
@@ -163,11 +183,12 @@ class _Pod:
         self._containers: dict[tuple[str, int], _Container] = {}
         self._reported: object = {}
         self._started = time.monotonic()
+        self._is_pulled = False
 
     @property
     def is_busy(self) -> bool:
         now = time.monotonic()
-        return any(
+        return not self._is_pulled or any(
             (one.started is not None and one.code is None and (one.shell is not None or now - one.started < 1))
             or (one.code is not None and one.again_at > now)
             for one in self._containers.values()
@@ -181,8 +202,12 @@ class _Pod:
             self._sandbox.remove(self._folder)
             self._folder = None
 
-    def sync(self, pod: Body) -> None:
+    def sync(self, pod: Body, *, can_start: bool) -> None:
         """One look at the pod: start what can start, and report what has happened."""
+        self._is_pulled = self._is_pulled or can_start
+        if not self._is_pulled:
+            self._report(pod, self._waiting(pod))
+            return
         limit = dig(pod, "spec", "activeDeadlineSeconds")
         if limit and time.monotonic() - self._started > float(limit):
             self.end()

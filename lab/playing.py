@@ -20,7 +20,7 @@ from seatrial.engines.engine import PlannedStep
 from seatrial.engines.helm import process, sdk
 from seatrial.helm import sdk as helmsdk
 from seatrial.helm.binary import Process
-from seatrial.model.resource import Ref, metadata, name_of, ref_of, uid_of
+from seatrial.model.resource import Body, Ref, metadata, name_of, ref_of, uid_of
 from seatrial.plan.plan import Plan
 from seatrial.play.rehearse import BETWEEN_STEPS_SECONDS, is_written
 from seatrial.text.durations import seconds_in
@@ -35,6 +35,7 @@ class CannotPlay(Exception):
 
 def play(plan: Plan, cluster: RealCluster) -> Iterator[Ran]:
     """Every step of a plan, on a cluster that is empty before."""
+    cluster.kubelet.operators.play(bodies_of(plan))
     before: dict[Ref, str] = {}
     for index, planned in enumerate(plan.steps):
         if not index or planned.step.fresh:
@@ -44,12 +45,21 @@ def play(plan: Plan, cluster: RealCluster) -> Iterator[Ran]:
             before = _written(cluster)
         elif plan.steps[index - 1].step.settle and cluster.pass_time(BETWEEN_STEPS_SECONDS):
             before = _written(cluster)
-        error = _act(planned, cluster)
+        with cluster.client_acts():
+            error = _act(planned, cluster)
         if planned.step.settle:
             cluster.settle()
         after = _written(cluster)
         yield Ran(planned.step.action, outcome_of(error), error, fates_between(before, after))
         before = after
+
+
+def bodies_of(plan: Plan) -> list[Body]:
+    """All objects of a plan."""
+    bodies: list[Body] = [*plan.assumed, *plan.deployed]
+    for release in plan.case.releases:
+        bodies += [one.body for one in (*release.resources, *release.crds)] if release else []
+    return bodies
 
 
 def _prepare(plan: Plan, cluster: RealCluster, *, with_deployed: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import shutil
 import tempfile
@@ -11,20 +13,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from apiclient import Api
-from msgspec import Struct
 from realserver import kubeconfig, real_server
 
 from lab.containers import Sandbox
 from lab.kubelet import Kubelet
+from lab.node_time import CLIENT, POLICY, NodeTime
+from lab.resources import Resource, discovered, find
 from lab.webhooks import Authority, Backends
 from seatrial.engines import Stuck
 from seatrial.kinds.core.conditions import is_true
+from seatrial.kinds.operators.reconcile import CA_BUNDLE
 from seatrial.model.errors import CannotContinue
-from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, name_of, ref_of, uid_of, version_of
+from seatrial.model.resource import Body, Ref, dig, listed, metadata, name_of, ref_of, uid_of
 from seatrial.model.timeline import Event
 from seatrial.sandbox import Door
 
-AGGREGATED = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
 QUIET_SECONDS = 0.8
 SETTLE_SECONDS_MAX = 12.0
 EMPTY_SECONDS_MAX = 60.0
@@ -36,25 +39,10 @@ NEVER_LISTED = frozenset(("Event", "Lease", "ComponentStatus", "Binding", "IPAdd
 """Kinds of which the control plane keeps objects of its own. APIServices of others are listed apart."""
 
 
-class Resource(Struct, frozen=True):
-    """A kind that the API server lists."""
-
-    group: str
-    version: str
-    kind: str
-    plural: str
-    namespaced: bool
-
-    def path(self, namespace: str = "", name: str = "") -> str:
-        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        home = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
-        return f"{root}{home}/{self.plural}" + (f"/{name}" if name else "")
-
-
 class RealCluster:
     """A running control plane. It is `engines.Api` for a real Helm, which keeps its own time here."""
 
-    def __init__(self, api: Api, kubelet: Kubelet, config: Callable[[str, str], str]) -> None:
+    def __init__(self, api: Api, kubelet: Kubelet, config: Callable[[str], str]) -> None:
         self.api = api
         self.kubelet = kubelet
         self._config = config
@@ -66,7 +54,16 @@ class RealCluster:
     def kubeconfig(self, namespace: str = "default", path: str = "") -> str:
         """Helm's discovery cache is in a folder of the lab (KUBECACHEDIR), so the path is not needed."""
         self._deadline = time.monotonic() + HANG_SECONDS_MAX
-        return self._config("", namespace)
+        return self._config(namespace)
+
+    @contextmanager
+    def client_acts(self) -> Iterator[None]:
+        """While Helm or kubectl runs. Between steps no time passes on nodes, unless the cluster settles."""
+        self.kubelet.time.begin_step()
+        try:
+            yield
+        finally:
+            self.kubelet.time.end_step()
 
     def door(self) -> Door:
         raise CannotContinue("the lab runs no process in the sandbox")
@@ -94,7 +91,7 @@ class RealCluster:
         """The kinds that can be listed, in the version that the API server prefers."""
         until = time.monotonic() + SERVED_SECONDS_MAX
         while True:
-            found = self._discovered()
+            found = list(discovered(self.api))
             served = {f"{one.plural}.{one.group}" for one in found}
             # A definition that was changed is not served for a moment.
             if served >= self._defined() or time.monotonic() > until:
@@ -106,22 +103,6 @@ class RealCluster:
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         return {name_of(body) for body in listed(self.api.get(path).body, "items") if is_true(body, "Established")}
 
-    def _discovered(self) -> list[Resource]:
-        found = []
-        for root in ("/api", "/apis"):
-            for group in listed(self.api.send("GET", root, accept=AGGREGATED).body, "items"):
-                versions = listed(group, "versions")
-                seen: set[str] = set()
-                for version in versions:
-                    for one in listed(version, "resources"):
-                        kind = str(one["responseKind"].get("kind") or one.get("singularResource"))
-                        if "list" in one["verbs"] and one["resource"] not in seen:
-                            seen.add(one["resource"])
-                            namespaced = one["scope"] == "Namespaced"
-                            name = name_of(group)
-                            found.append(Resource(name, version["version"], kind, one["resource"], namespaced))
-        return found
-
     def objects(self) -> dict[Ref, Body]:
         """All objects, without those that the control plane keeps for itself."""
         found: dict[Ref, Body] = {}
@@ -129,7 +110,7 @@ class RealCluster:
             if resource.kind in NEVER_LISTED or resource.group == "events.k8s.io":
                 continue
             for body in self._items(resource.path()):
-                of = {"apiVersion": f"{resource.group}/{resource.version}".lstrip("/"), "kind": resource.kind}
+                of = {"apiVersion": resource.api_version, "kind": resource.kind}
                 ref = Ref(resource.kind, str(metadata(body).get("namespace") or ""), name_of(body), resource.group)
                 found[ref] = {**of, **body}
         for body in listed(self.api.get("/apis/apiregistration.k8s.io/v1/apiservices").body, "items"):
@@ -144,18 +125,11 @@ class RealCluster:
             time.sleep(0.2)
         return listed(reply.body, "items")
 
-    def find(self, body: Body) -> Resource | None:
-        group, version = group_of(str(body.get("apiVersion"))), version_of(str(body.get("apiVersion")))
-        root = f"/apis/{group}/{version}" if group else f"/api/{version}"
-        for one in listed(self.api.get(root).body, "resources"):
-            if one["kind"] == body.get("kind") and "/" not in one["name"]:
-                return Resource(group, version, one["kind"], one["name"], one["namespaced"])
-        return None
-
     def put(self, body: Body, *, manager: str = "") -> str:
         """Create or apply an object; the error, if there is one."""
+        body = json.loads(json.dumps(body).replace(CA_BUNDLE, self.kubelet.bundle))
         for _ in range(50):
-            resource = self.find(body)
+            resource = find(self.api, body)
             if resource is not None:
                 break
             time.sleep(0.1)  # A CRD is served a moment after it was created.
@@ -170,6 +144,7 @@ class RealCluster:
 
     def settle(self) -> None:
         """Wait until nothing is written any more and no script runs, for a limited time."""
+        self.kubelet.time.settle()
         until = time.monotonic() + SETTLE_SECONDS_MAX
         seen, since = self._revision(), time.monotonic()
         while time.monotonic() < until:
@@ -215,6 +190,7 @@ class RealCluster:
     def empty(self) -> bool:
         """Delete everything else; whether that worked."""
         self.provided, self.kubelet.provides = set(), ()
+        self.kubelet.operators.play(())
         until = time.monotonic() + EMPTY_SECONDS_MAX
         while time.monotonic() < until:
             left = [(ref, body) for ref, body in self.objects().items() if (ref, uid_of(body)) not in self._own]
@@ -251,18 +227,19 @@ def real_cluster(assets: Path, authority: Authority) -> Iterator[RealCluster]:
     """A control plane from `assets` with a kubelet. Everything is stopped and removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="seatrial-lab-"))
     try:
-        with real_server(assets, folder) as api:
+        with real_server(assets, folder, users=(CLIENT,), audit_policy=POLICY) as api:
             certificate = folder / "certificates" / "apiserver.crt"
-            admin = (folder / "tokens.csv").read_text().partition(",")[0]
+            tokens = {user: token for token, user, *_ in csv.reader((folder / "tokens.csv").open())}
 
             def config(token: str, namespace: str) -> str:
-                return kubeconfig(api.port, token or admin, certificate, namespace)
+                return kubeconfig(api.port, token or tokens["admin"], certificate, namespace)
 
-            with Api(api.url, token=admin, tls=api.tls) as own:
-                kubelet = Kubelet(own, Sandbox(folder / "kubelet", own, config), Backends(authority))
+            with Api(api.url, token=tokens["admin"], tls=api.tls) as own:
+                sandbox, clock = Sandbox(folder / "kubelet", own, config), NodeTime(folder / "audit.log")
+                kubelet = Kubelet(own, sandbox, Backends(authority), clock)
                 _await_controllers(api)
                 kubelet.start()
-                cluster = RealCluster(api, kubelet, config)
+                cluster = RealCluster(api, kubelet, lambda namespace: config(tokens[CLIENT], namespace))
                 cluster.settle()
                 cluster.remember()
                 try:

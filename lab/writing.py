@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import yaml
 
 from lab import ROOT
-from lab.running import Played, Run
+from lab.results import Played, Run
 
 KNOWN = ROOT / "lab" / "known.yaml"
 
@@ -16,8 +16,10 @@ INTRODUCTION = """# How true the embedded cluster is
 
 Written by `make lab`. It plays the Helm trials of `tests/scenarios` twice: on the embedded cluster (ordinary schedule)
 and on etcd, kube-apiserver, kube-controller-manager and kube-scheduler 1.34.4, built from their Go modules, with a
-kubelet that runs the scripts of containers. Compared are the outcome of each step (ok, failed, hung), what became of
-every object (created, recreated, deleted, or as before), and the words of the error where both fail.
+kubelet that runs the scripts of containers. Pods, volumes and addresses take longer there than the gap between two
+requests of Helm. Operators, which neither cluster has, are played with the same behaviour on both. Compared are the
+outcome of each step (ok, failed, hung), what became of every object (created, recreated, deleted, or as before), and
+the words of the error where both fail.
 """
 
 
@@ -33,10 +35,7 @@ def _lines(runs: list[Run]) -> Iterator[str]:
         yield _row(run)
     for run in runs:
         if run.only_first or run.left:
-            part = "only the first trial of each story was played" if run.only_first else "every trial was played"
-            yield f"\n{run.helm}: {part}; {run.left} stories were not reached, or have no trial for Helm."
-        if run.resumed:
-            yield f"\n{run.helm}: results of earlier runs were kept (--resume), perhaps of an older tree."
+            yield f"\n{run.helm}: only the first trial of {run.only_first} stories; {run.left} stories were not played."
     for run in runs:
         yield from _skipped(run)
         yield from _differences(run)

@@ -21,18 +21,23 @@ CIDR = "10.0.0.0/16"
 
 
 @contextmanager
-def real_server(assets: Path, folder: Path) -> Iterator[Api]:
-    """etcd and kube-apiserver from `assets`, and kube-controller-manager and kube-scheduler if they are there."""
+def real_server(assets: Path, folder: Path, *, users: tuple[str, ...] = (), audit_policy: str = "") -> Iterator[Api]:
+    """etcd and kube-apiserver from `assets`, and kube-controller-manager and kube-scheduler if they are there.
+
+    Other users than admin have all rights too. With a policy, the API server writes audit.log.
+    """
     if not (assets / "kube-apiserver").exists():
         pytest.skip(f"KUBEBUILDER_ASSETS: there is no kube-apiserver in {assets}")
     etcd_port, peer_port, port = _free_ports(3)
-    token, key, certificates = secrets.token_hex(16), folder / "sa.key", folder / "certificates"
-    (folder / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
+    tokens = {user: secrets.token_hex(16) for user in ("admin", *users)}
+    token, key, certificates = tokens["admin"], folder / "sa.key", folder / "certificates"
+    lines = (f"{secret},{user},{user},system:masters\n" for user, secret in tokens.items())
+    (folder / "tokens.csv").write_text("".join(lines))
     subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
     with ExitStack() as processes:
         start = _Starter(processes, assets, folder)
         start("etcd", *_etcd(folder, etcd_port, peer_port))
-        start("kube-apiserver", *_api_server(folder, key, certificates, etcd_port, port))
+        start("kube-apiserver", *_api_server(folder, key, certificates, etcd_port, port), *_audit(folder, audit_policy))
         api = _when_ready(port, token, certificates / "apiserver.crt")
         config = folder / "kubeconfig"
         config.write_text(kubeconfig(port, token, certificates / "apiserver.crt"))
@@ -82,6 +87,12 @@ def _api_server(folder: Path, key: Path, certificates: Path, etcd_port: int, por
     yield from (f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}")
     # As on most managed clusters: webhooks are called at the endpoints of their Service, not at its cluster IP.
     yield from ("--service-account-issuer=https://kubernetes.default.svc.cluster.local", "--enable-aggregator-routing")
+
+
+def _audit(folder: Path, policy: str) -> Iterator[str]:
+    if policy:
+        (folder / "audit.yaml").write_text(policy)
+        yield from (f"--audit-policy-file={folder / 'audit.yaml'}", f"--audit-log-path={folder / 'audit.log'}")
 
 
 def _controllers(config: Path, key: Path, authority: Path) -> Iterator[str]:

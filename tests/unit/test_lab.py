@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from lab.containers import moved
+from lab.node_time import GAP_SECONDS, NodeTime
 from lab.outcomes import Ran, differences, fates_between, outcome_of, plain
 from lab.stories import told
 
@@ -51,3 +54,32 @@ def test_paths_of_volumes_lead_into_the_folder_of_the_pod() -> None:
     assert moved("cat /data/etc/app.conf > /data/out; ls /database", paths) == (
         "cat /pod/volumes/etc/app.conf > /pod/volumes/data/out; ls /database"
     )
+
+
+def test_a_pod_starts_while_the_client_waits_and_not_between_two_of_its_requests(tmp_path: Path) -> None:
+    log, now = tmp_path / "audit.log", 0.0
+    clock = NodeTime(log, lambda: now)
+    clock.begin_step()
+    log.write_text("")
+    for _ in range(20):
+        with log.open("a") as out:
+            out.write("a request\n")
+        now += GAP_SECONDS
+        clock.tick()
+        assert not clock.is_over("start", 0.5)
+    now += 0.6 + GAP_SECONDS
+    clock.tick()
+    assert clock.is_over("start", 0.5)
+
+
+def test_no_time_passes_on_nodes_between_steps_unless_the_cluster_settles(tmp_path: Path) -> None:
+    now = 0.0
+    clock = NodeTime(tmp_path / "audit.log", lambda: now)
+    clock.begin_step()
+    clock.end_step()
+    assert not clock.is_over("start", 0.5)
+    now = 60.0
+    clock.tick()
+    assert not clock.is_over("start", 0.5)
+    clock.settle()
+    assert clock.is_over("start", 0.5)
