@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import TypeVar
 
 from seatrial.kinds import Kind
+from seatrial.kinds.scripts.commands import RUN_SCRIPTS, with_mounted_scripts
 from seatrial.kinds.workloads.images import WORKLOADS, running_images
 from seatrial.kinds.workloads.pod_template import used_claims
 from seatrial.kinds.workloads.scheduler import claim_of_volume
@@ -29,8 +30,15 @@ class Indexes:
         self.volumes: dict[Ref, set[Ref]] = {}
         """By PVC, or ANY_CLAIM: the PersistentVolumes that name it."""
 
+        self._config_maps: dict[Ref, Body] = {}
+        """Scripts that containers may run."""
+
     def changed(self, ref: Ref, before: Body | None, after: Body | None, kind: Kind | None) -> None:
-        if kind is not None:
+        if ref.kind == "ConfigMap" and not ref.group:
+            self._scripts(ref, after)
+        if kind is not None and ref.kind in RUN_SCRIPTS:
+            _update(self.producers, ref, before, after, lambda body: self._made_by(kind, ref, body))
+        elif kind is not None:
             _update(self.producers, ref, before, after, kind.produces)
         if before is not None and after is not None and before.get("spec") is after.get("spec"):
             return  # What follows is read from the spec.
@@ -40,6 +48,20 @@ class Indexes:
             _update(self.users, ref, before, after, used_claims)
         elif ref.kind == "PersistentVolume":
             _update(self.volumes, ref, before, after, claim_of_volume)
+
+    def _scripts(self, ref: Ref, after: Body | None) -> None:
+        if after is not None:
+            self._config_maps[ref] = after
+        else:
+            self._config_maps.pop(ref, None)
+
+    def _made_by(self, kind: Kind, ref: Ref, body: Body) -> Iterator[Ref]:
+        """What an object leads to, also through the scripts that its containers mount."""
+
+        def config_map(name: str) -> Body | None:
+            return self._config_maps.get(Ref("ConfigMap", ref.namespace, name))
+
+        return kind.produces(with_mounted_scripts(body, config_map))
 
 
 def _update(
@@ -51,9 +73,9 @@ def _update(
 ) -> None:
     had = set(keys(before)) if before is not None else set()
     has = set(keys(after)) if after is not None else set()
-    for key in had - has:
-        index[key].discard(ref)
-        if not index[key]:
+    for key in had - has:  # A script may have changed since: then some are not there, or stay.
+        index.get(key, set()).discard(ref)
+        if not index.get(key, True):
             del index[key]
     for key in has - had:
         index.setdefault(key, set()).add(ref)

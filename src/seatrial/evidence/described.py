@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.graph import products_of
+from seatrial.graph import config_maps, products_of
 from seatrial.kinds.operators.generated_crds import GENERATORS, crds_of
 from seatrial.kinds.operators.generic import deployment_of, described_crd, described_kinds
 from seatrial.kinds.operators.starting import crds_created, creator_in
 from seatrial.kinds.operators.table import operator_kinds
+from seatrial.kinds.scripts.commands import RUN_SCRIPTS
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref
 from seatrial.model.trial import Operator
@@ -16,10 +17,11 @@ from seatrial.model.trial import Operator
 
 def products(case: Case, resource: Resource) -> list[Ref]:
     """The objects that an object leads to, through Kubernetes or through a known or described operator."""
+    beside = config_maps(case.all_resources()) if resource.ref.kind in RUN_SCRIPTS else {}
     if not case.operators:
-        return products_of(resource)
+        return products_of(resource, beside=beside)
     kinds = (kind for operator in case.operators for kind in described_kinds(operator))
-    return products_of(resource, {(kind.group, kind.kind): kind for kind in kinds})
+    return products_of(resource, {(kind.group, kind.kind): kind for kind in kinds}, beside)
 
 
 def maker(case: Case, ref: Ref) -> str:

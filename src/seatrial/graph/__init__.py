@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial import kinds
 from seatrial.kinds import Kind, Need
+from seatrial.kinds.scripts.commands import RUN_SCRIPTS, with_mounted_scripts
 from seatrial.model.release import Release, Resource, once
 from seatrial.model.resource import Body, Ref, metadata
 
@@ -41,16 +43,39 @@ def _needs(resource: Resource) -> tuple[Need, ...]:
         return ()
 
 
-def products_of(resource: Resource, also: Mapping[tuple[str, str], Kind] = MappingProxyType({})) -> list[Ref]:
-    """The objects that an object leads to, by name. `also` are kinds that a trial describes."""
+def products_of(
+    resource: Resource,
+    also: Mapping[tuple[str, str], Kind] = MappingProxyType({}),
+    beside: Mapping[Ref, Resource] = MappingProxyType({}),
+) -> list[Ref]:
+    """The objects that an object leads to, by name.
+
+    `also` are kinds that a trial describes, `beside` the ConfigMaps whose scripts it may run.
+    """
     key = (resource.ref.group, resource.ref.kind)
     known = also.get(key) or kinds.known().get(key)
     if known is None:
         return []
     try:
-        return list(known.produces(placed(resource)))
+        return list(known.produces(placed(with_scripts(resource, beside))))
     except (AttributeError, KeyError, TypeError, ValueError):
         return []
+
+
+def config_maps(resources: Iterable[Resource]) -> dict[Ref, Resource]:
+    """The ConfigMaps among objects."""
+    return {resource.ref: resource for resource in resources if resource.ref.kind == "ConfigMap"}
+
+
+def with_scripts(resource: Resource, beside: Mapping[Ref, Resource]) -> Resource:
+    """An object whose containers have the scripts that they run from ConfigMaps as command lines."""
+
+    def text_of(name: str) -> Body | None:
+        found = beside.get(Ref("ConfigMap", resource.ref.namespace, name))
+        return found.body if found else None
+
+    body = with_mounted_scripts(resource.body, text_of) if beside and resource.ref.kind in RUN_SCRIPTS else None
+    return replace(resource, body=body) if body is not None and body is not resource.body else resource
 
 
 def placed(resource: Resource) -> Body:
@@ -62,7 +87,9 @@ def placed(resource: Resource) -> Body:
 
 
 def edges(resources: Iterable[Resource]) -> Iterator[Edge]:
-    return (Edge(resource, need) for resource in resources for need in needs_of(resource))
+    several = list(resources)
+    beside = config_maps(several)
+    return (Edge(resource, need) for resource in several for need in needs_of(with_scripts(resource, beside)))
 
 
 def users_of(release: Release, ref: Ref) -> Sequence[Edge]:

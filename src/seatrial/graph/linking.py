@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from seatrial.graph import needs_of, placed, products_of
+from seatrial.graph import config_maps, needs_of, placed, products_of
 from seatrial.kinds import Stage
 from seatrial.kinds.core.selection import fits
 from seatrial.kinds.operators.table import plural_for
@@ -76,14 +76,15 @@ class Graph(Struct, frozen=True):
 
 def graph_of(releases: Iterable[Release]) -> Graph:
     resources = {r.ref: r for release in releases for r in (*release.crds, *release.resources)}
-    made = {product for resource in resources.values() for product in products_of(resource)}
+    beside = config_maps(resources.values())
+    made = {product for resource in resources.values() for product in products_of(resource, beside=beside)}
     there = frozenset(resources) | made
     links = {link for link in _links(resources) if not link.guess or link.object in there}
     return Graph(resources, frozenset(made) - frozenset(resources), tuple(sorted(links)))
 
 
 def _links(resources: dict[Ref, Resource]) -> Iterator[Link]:
-    webhooks = Webhooks(resources)
+    webhooks, beside = Webhooks(resources), config_maps(resources.values())
     crds = {_kind_of_crd(r.body): r.ref for r in resources.values() if r.ref.kind == "CustomResourceDefinition"}
     for resource in resources.values():
         yield from _fields(resource, webhooks)
@@ -93,7 +94,7 @@ def _links(resources: dict[Ref, Resource]) -> Iterator[Link]:
         yield from webhooks.about(resource)
         if (resource.ref.group, resource.ref.kind) == ("", "Service"):
             yield from _backends(resource, resources, gate=resource.ref in webhooks.services)
-        for product in products_of(resource):
+        for product in products_of(resource, beside=beside):
             yield Link(product, resource.ref, "made by", "ready")
 
 

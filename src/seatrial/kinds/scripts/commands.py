@@ -6,6 +6,7 @@ Reads command lines and `sh -c` scripts, also those mounted from a ConfigMap. Un
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,6 +39,9 @@ ANY_RIGHT = "seatrial.dev/any-right"
 """On an assumed ServiceAccount: everything its pods request is assumed to be allowed."""
 OTHER_CLUSTER = "KUBECONFIG"
 """Env var that means the container talks to another cluster or as another user."""
+
+RUN_SCRIPTS = ("Job", "Pod", "Deployment", "StatefulSet", "DaemonSet")
+"""Kinds whose containers may run scripts of ConfigMaps."""
 
 WAITING = ("list", "watch")
 """The verbs of `kubectl wait`."""
@@ -193,6 +197,29 @@ def environment(container: Body, namespace: str) -> dict[str, str]:
     return found
 
 
+def with_mounted_scripts(body: Body, config_maps: ConfigMaps) -> Body:
+    """A workload whose containers have the script files that they run from ConfigMaps as command lines."""
+    at = ("spec",) if body.get("kind") == "Pod" else ("spec", "template", "spec")
+    spec = dig(body, *at)
+    found = {
+        place: script
+        for place, container in (containers_of(spec) if isinstance(spec, dict) else ())
+        if (script := _mounted_script(container, spec, config_maps)) is not None
+    }
+    for place, script in found.items():
+        body = _with_command(body, (*at, *place), script)
+    return body
+
+
+def _with_command(value: Any, path: Path, script: str) -> Any:
+    """A copy of the value in which the container at the path runs this script."""
+    if not path:
+        return {**value, "command": ["sh", "-c", script], "args": []}
+    if isinstance(value, list):
+        return [_with_command(one, path[1:], script) if i == path[0] else one for i, one in enumerate(value)]
+    return {**value, path[0]: _with_command(value[path[0]], path[1:], script)}
+
+
 def _mounted_script(container: Body, spec: Body, config_maps: ConfigMaps) -> str | None:
     """The text of a script file that a container runs, if it comes from a ConfigMap."""
     words = [str(word) for word in (*listed(container, "command"), *listed(container, "args"))]
@@ -207,12 +234,18 @@ def mounted_file(path: str, container: Body, spec: Body, config_maps: ConfigMaps
     for mount in listed(container, "volumeMounts"):
         key = _key_at(path, mount)
         volume = next((v for v in listed(spec, "volumes") if v.get("name") == mount.get("name")), None)
-        source = dig(volume, "configMap") or {}
-        if key and source.get("name"):
+        for source in _config_sources(volume or {}) if key else ():
             items = {item.get("path"): item.get("key") for item in listed(source, "items")}
             text = dig(config_maps(str(source["name"])), "data", str(items.get(key, key)))
-            return text if isinstance(text, str) else None
+            if isinstance(text, str):
+                return text
     return None
+
+
+def _config_sources(volume: Body) -> Iterator[Body]:
+    """The ConfigMaps of a volume."""
+    projected = (source.get("configMap") for source in listed(volume, "projected", "sources"))
+    return (source for source in (volume.get("configMap"), *projected) if isinstance(source, dict) and "name" in source)
 
 
 def _key_at(path: str, mount: Body) -> str:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from seatrial import kinds
-from seatrial.graph import edges, products_of
+from seatrial.graph import config_maps, edges, products_of
 from seatrial.kinds import Kind, Need
 from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.operators import cert_manager, generated_crds
@@ -186,7 +186,8 @@ def objects(
     assumed = list(given)
     there = {resource.ref for resource in resources} | {ref_in_cluster(body) for body in assumed} | BUILT_IN
     there |= {hook.ref for release in several for hook in release.left_out}  # These are missing, not assumed.
-    there |= {product for resource in resources for product in products_of(resource, described)}
+    beside = config_maps(resources)
+    there |= {product for resource in resources for product in products_of(resource, described, beside)}
     served = {_defined(body): _newest(body) for body in assumed if body.get("kind") == "CustomResourceDefinition"}
     wanted: dict[Ref, tuple[Resource, list[Need]]] = {}
     for edge in edges(resources):

@@ -39,7 +39,7 @@ from seatrial.evidence.flux.reconciliations import failed_act, failed_release
 from seatrial.evidence.hooks.runs import act_at, acts_of, done_by_helm
 from seatrial.evidence.hooks.waiters import awaited_jobs
 from seatrial.evidence.moment import Moment, found, moments
-from seatrial.graph import needs_of, products_of
+from seatrial.graph import config_maps, needs_of, products_of
 from seatrial.helm import hooks
 from seatrial.kinds import Need
 from seatrial.model.finding import Finding, Rule
@@ -81,7 +81,8 @@ def _of_needs(moment: Moment, release: Release, workload: Resource) -> Iterator[
 
 def _source_of(release: Release, ref: Ref) -> Resource | None:
     """The object in the release, or the Job of the release whose script creates it."""
-    makes = (r for r in release.resources if r.ref.kind in ("Job", "Pod") and ref in products_of(r))
+    beside = config_maps(release.resources)
+    makes = (r for r in release.resources if r.ref.kind in ("Job", "Pod") and ref in products_of(r, beside=beside))
     return release.find(ref) or next(makes, None)
 
 
@@ -119,6 +120,14 @@ def _deadlock(moment: Moment, workload: Resource, need: Need, brought: Resource,
         places=[brought.place("metadata", "annotations", hooks.HOOK), workload.place(*need.field)],
         evidence=filter(None, [said]),
         confirm=f"kubectl get {in_kubectl(ref)}  # while Helm waits: it does not exist",
+        way_out=[_make_it_earlier(ref, brought.ref)] if brought.ref != ref else (),
+    )
+
+
+def _make_it_earlier(ref: Ref, job: Ref) -> str:
+    return (
+        f"Let {job} create {ref} before Helm waits: as a regular Job with another name for each revision, or as a pre "
+        "hook with its own ServiceAccount and roles."
     )
 
 
