@@ -12,21 +12,15 @@ from seatrial.evidence.moment import Moment
 from seatrial.evidence.unserved import DEFINITION
 from seatrial.helm import hooks
 from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating
-from seatrial.kinds.operators.table import workload_of
+from seatrial.kinds.operators.removers import OF_ENGINES, OF_KUBERNETES, has_rights
+from seatrial.kinds.operators.table import operator_kinds, workload_of
 from seatrial.kinds.scripts.commands import needed
-from seatrial.model.release import Case, Release, Resource
+from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 
 WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
 RIGHTS = ("ServiceAccount", "RoleBinding", "ClusterRoleBinding")
-OF_KUBERNETES = ("kubernetes.io/", "foregroundDeletion", "orphan", "customresourcecleanup.apiextensions.k8s.io")
-"""Finalizers that Kubernetes itself removes."""
-OF_ENGINES = (
-    *("resources-finalizer.argocd.argoproj.io", "pre-delete-finalizer.argocd", "post-delete-finalizer.argocd"),
-    "finalizers.fluxcd.io",
-)
-"""Finalizers that Argo CD and Flux remove from their own objects: if one stays, it has another cause."""
 
 
 class Held(Struct, frozen=True):
@@ -68,7 +62,11 @@ def held_by_nothing(moment: Moment) -> Iterator[Unremoved]:
         by_manifest = written is not None and finalizer in finalizers_of(written.body)
         if written is None or not by_manifest or finalizer.startswith((*OF_KUBERNETES, *OF_ENGINES)):
             continue
-        if not _setter(moment.rehearsal, ref, finalizer) and not _likely(moment, deletion, finalizer):
+        setter = _setter(moment.rehearsal, ref, finalizer)
+        removed_later = (
+            _runs(moment, setter) or _went(moment, setter) if setter else _likely(moment, deletion, finalizer)
+        )
+        if not removed_later:
             yield Unremoved(deletion, finalizer, written)
 
 
@@ -106,12 +104,13 @@ def programs_before(case: Case, step: int) -> Iterator[Resource]:
 
 
 def _setter(rehearsal: Rehearsal, ref: Ref, finalizer: str) -> str:
-    """The controller that added a finalizer, if one did."""
+    """The controller that added a finalizer, or the known operator whose finalizer the manifest already sets."""
     for event in rehearsal.timeline:
         was, now = (finalizers_of(body or {}) for body in (event.before, event.after))
         if event.object == ref and event.verb not in ("create", "apply") and finalizer in now and finalizer not in was:
             return event.actor
-    return ""
+    known = operator_kinds().get((ref.group, ref.kind))
+    return known[0].name if known and finalizer and known[1].finalizer == finalizer else ""
 
 
 def _went(moment: Moment, operator: str) -> Event | None:
@@ -129,6 +128,13 @@ def _went(moment: Moment, operator: str) -> Event | None:
     return None
 
 
+def _runs(moment: Moment, operator: str) -> bool:
+    """Whether a workload of a known operator exists when the step has ended."""
+    made = (e for e in moment.rehearsal.timeline if e.object.kind in WORKLOADS and e.effect == "created" and e.after)
+    owners = ((event.object, workload_of(event.after or {})) for event in made)
+    return any(owner and owner[0].name == operator and moment.live(ref) is not None for ref, owner in owners)
+
+
 def _likely(moment: Moment, deletion: Event, finalizer: str) -> Held | None:
     """The workload of the same release that probably removes a finalizer which the manifest sets, if it is deleted too.
 
@@ -140,25 +146,13 @@ def _likely(moment: Moment, deletion: Event, finalizer: str) -> Held | None:
     gone = [event for event in moment.events() if event.effect in GOING and event.object.kind in WORKLOADS]
     written = [(event, found) for event in gone if (found := release.find(event.object))]
     for event, workload in written:
-        if _has_rights(release, workload, deletion.object.group):
+        if has_rights(release, workload, deletion.object.group):
             probable = deletion.object.group in finalizer and event.index < deletion.index
             return Held(deletion, finalizer, event, known=False, probable=probable)
     definitions = (r.body for r in (*release.crds, *release.resources) if r.ref.kind == DEFINITION)
     if not written or not any(_defines(body, deletion.object) for body in definitions):
         return None
     return Held(deletion, finalizer, written[0][0], known=False)
-
-
-def _has_rights(release: Release, workload: Resource, group: str) -> bool:
-    """Whether a role of the release grants the workload's ServiceAccount rights in an API group by name."""
-    account = str(dig(workload.body, "spec", "template", "spec", "serviceAccountName") or "default")
-    bound = {
-        str(dig(resource.body, "roleRef", "name"))
-        for resource in release.resources
-        if resource.ref.kind in RIGHTS[1:] and any(s.get("name") == account for s in listed(resource.body, "subjects"))
-    }
-    roles = (r for r in release.resources if r.ref.kind in ("Role", "ClusterRole") and r.ref.name in bound)
-    return any(group in (rule.get("apiGroups") or ()) for role in roles for rule in listed(role.body, "rules"))
 
 
 def _defines(definition: Body, ref: Ref) -> bool:

@@ -36,6 +36,7 @@ from seatrial.plan.prerequisites.combined import (
     Prerequisites,
     absent_names,
     declared_objects,
+    descriptions_of_removers,
     prerequisites_of,
     without_installed,
 )
@@ -358,7 +359,7 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         case=case,
         expects=trial.expect,
         kube_version=setting.kube_version,
-        assumed=(*given_objects, *(body for body, _ in taken)),
+        assumed=(*given_objects, *(body for body, _ in taken), *descriptions_of_removers(trial, given)),
         found=tuple(with_values(found, [step.release for step in steps if step.release])),
         created_namespaces=created,
         deployed=tuple(records_of(history) if setting.snapshot else existing_objects(history)) if history else (),

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from seatrial.engines.setting import Setting
 from seatrial.kinds.network import addresses
+from seatrial.kinds.operators.generic import description
+from seatrial.kinds.operators.removers import removers
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, metadata, name_of
@@ -95,6 +97,12 @@ def without_installed(trial: Trial, releases: list[Release], setting: Setting) -
     """The assumed objects, without the workloads and CRDs of operators that a release itself installs."""
     brought = (resource.ref for release in releases for resource in (*release.resources, *release.crds))
     return without_installed_parts(setting.assumed, trial.assume.operators, brought)
+
+
+def descriptions_of_removers(trial: Trial, releases: list[Release]) -> Iterator[Body]:
+    """Descriptions of the operators in the releases that remove finalizers of manifests, unless the trial has them."""
+    said = {kind for operator in trial.assume.operators for kind in operator.all_kinds}
+    return (description(one) for one in removers(releases) if not said.intersection(one.kinds))
 
 
 def _named(body: Body) -> tuple[object, object, str]:

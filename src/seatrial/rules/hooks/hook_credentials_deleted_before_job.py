@@ -75,12 +75,17 @@ def _still_runs(moment: Moment, job: Resource) -> bool:
 
 
 def _lost(moment: Moment, release: Release, job: Resource) -> Iterator[tuple[Resource, Event]]:
-    """What the Job runs with and Helm deleted after it created the Job, with the deletion."""
+    """What the Job runs with and Helm deleted after it created the Job, with the deletion.
+
+    With the same policies Helm deletes it too, but only because the step failed for another reason.
+    """
     created = [e.index for e in done_by_helm(moment, job.ref) if e.effect == "created"]
     used = _used(release, job)
     for event in done_by_helm(moment) if created else ():
         resource = release.find(event.object)
-        if event.effect in GOING and event.index > created[-1] and resource is not None and resource.ref in used:
+        if event.effect not in GOING or event.index <= created[-1] or resource is None or resource.ref not in used:
+            continue
+        if not set(hooks.delete_policies(resource.body)) <= set(hooks.delete_policies(job.body)):
             yield resource, event
 
 
