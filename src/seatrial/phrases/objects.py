@@ -16,7 +16,13 @@ from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import StepResult
 from seatrial.phrases.outcome import NAMES_MAX
 
-HOW = {"volumes": "mounts", "env": "reads", "envFrom": "reads", "serviceAccountName": "runs as"}
+HOW = {
+    "volumes": "mounts",
+    "env": "reads",
+    "envFrom": "reads",
+    "serviceAccountName": "runs as",
+    "imagePullSecrets": "pulls its images with",
+}
 BUILT_IN_GROUPS = frozenset(group for group, _ in CATALOGUE)
 
 AUTHENTICATION_ERRORS = {

@@ -38,6 +38,7 @@ from seatrial.evidence.argocd.syncs import done_by_argocd, operations
 from seatrial.evidence.history import GOING, as_regular
 from seatrial.evidence.hooks.runs import Lack, done_by_helm, event_of, helm_act, lacks
 from seatrial.evidence.moment import Moment, found, moments
+from seatrial.graph import Edge
 from seatrial.helm import argocd_hooks, hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
@@ -70,7 +71,7 @@ def _for_workloads(moment: Moment, release: Release) -> Iterator[Finding]:
     for resource in release.resources:
         if not _deletes_itself(resource, moment.ended.action) or as_regular(release, resource.ref):
             continue
-        users = [edge for edge in users_beyond_hooks(release, resource.ref) if not edge.need.optional]
+        users = [edge for edge in users_beyond_hooks(release, resource.ref) if _is_needed(edge)]
         deletion = _last_deletion(moment, resource) if users else None
         if deletion is not None and moment.live(resource.ref) is None:
             yield _finding(moment, release, resource, deletion)
@@ -80,7 +81,7 @@ def _after_a_sync(moment: Moment, ref: Ref) -> Iterator[Finding]:
     """A hook that Argo CD deletes at the end of a sync, and that other objects need."""
     release, hook = moment.release, moment.case.written(moment.index, ref)
     edges = users_beyond_hooks(release, ref) if release else []
-    users = [edge.user for edge in edges if not edge.need.optional and not argocd_hooks.is_hook(edge.user.body)]
+    users = [edge.user for edge in edges if _is_needed(edge) and not argocd_hooks.is_hook(edge.user.body)]
     deletion = next((e for e in done_by_argocd(moment, ref) if e.verb == "delete"), None)
     if release is None or hook is None or not users or deletion is None:
         return
@@ -105,6 +106,11 @@ def _after_a_sync(moment: Moment, ref: Ref) -> Iterator[Finding]:
 
 def _deletes_itself(resource: Resource, action: str) -> bool:
     return hooks.SUCCEEDED in hooks.delete_policies(resource.body) and hooks.runs_at(resource.body, action)
+
+
+def _is_needed(edge: Edge) -> bool:
+    """Whether a pod cannot do without the object. A kubelet continues without a pull secret, until it has to pull."""
+    return not edge.need.optional or "imagePullSecrets" in edge.need.field
 
 
 def _last_deletion(moment: Moment, resource: Resource) -> Event | None:

@@ -9,6 +9,9 @@ bundled database comes as late as the chart's own. The hook's pod is created but
 Helm's order of kinds (ConfigMaps before Jobs) does not help: it applies to regular resources only. Upgrades find the
 objects of the previous revision and work.
 
+A missing pull secret (`imagePullSecrets`) does not stop a pod: the kubelet tries to pull without it. Whether that
+succeeds depends on the registry, so the finding is a `may`.
+
 Secrets that the chart only references (`existingSecret`) are not reported here. They are assumed to exist and are
 listed as prerequisites.
 
@@ -45,14 +48,59 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seatrial.evidence.hooks.runs import acted_on, event_of, helm_act, pod_of
+from seatrial.evidence.moment import Moment, found, moments
+from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
-from seatrial.model.release import Case
-from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.too_early import too_early
+from seatrial.model.release import Case, Resource
+from seatrial.model.resource import Ref
+from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.too_early import BEFORE, too_early
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    return too_early(RULE, rehearsal, case, kinds=KINDS)
+    yield from too_early(RULE, rehearsal, case, kinds=KINDS)
+    reported: set[tuple[Ref, Ref]] = set()
+    for moment in moments(rehearsal, case):
+        release = acted_on(case, moment.index)
+        for hook in release.resources if release else ():
+            for secret, said in _late_pull_secrets(moment, hook):
+                if (hook.ref, secret.ref) not in reported:
+                    reported.add((hook.ref, secret.ref))
+                    yield _cannot_pull(moment, hook, secret, said)
+
+
+def _late_pull_secrets(moment: Moment, hook: Resource) -> Iterator[tuple[Resource, Event]]:
+    """The pull secrets of a hook that its release creates after it, with what the kubelet reports."""
+    pod = pod_of(moment, hook) if event_of(moment, hook) in BEFORE else None
+    for event in moment.events() if pod is not None else ():
+        if pod is not None and event.object == pod.object and event.reason == "FailedToRetrieveImagePullSecret":
+            release = moment.release
+            written = [release.find(ref) for ref in event.missing] if release else []
+            yield from ((one, event) for one in written if one is not None)
+
+
+def _cannot_pull(moment: Moment, hook: Resource, secret: Resource, said: Event) -> Finding:
+    ref, event = hook.ref, event_of(moment, hook)
+    own = ", ".join(hooks.events_of(secret.body))
+    late = f"a hook for {own}, which runs later" if own else f"a regular resource, which comes after all {event} hooks"
+    return found(
+        RULE,
+        moment,
+        objects=[ref, secret.ref],
+        damage="failed-deploy",
+        certainty="may",
+        message=f"{helm_act(moment, ref)} hangs at {ref} if its image is private: its pull secret comes later",
+        details=(
+            f"{ref} pulls its images with {secret.ref}, {late}.",
+            f'The kubelet reports: "{said.message}"',
+            'If the registry is private, the pod reports "ErrImagePull", then "ImagePullBackOff", and Helm waits for '
+            f"{ref} until --timeout.",
+        ),
+        places=[hook.place("metadata", "annotations", hooks.HOOK), secret.place("metadata", "name")],
+        evidence=[said],
+        confirm=f"kubectl get pod -n {ref.namespace}  # while Helm waits: ImagePullBackOff",
+    )
 
 
 KINDS = ("Secret", "ConfigMap", "PersistentVolumeClaim")
