@@ -13,7 +13,9 @@ So it cannot change immutable fields either. The API server keeps the address of
 server-side reject the flag: `cannot use server-side apply and force replace together`.
 
 Argo CD does delete and recreate: `Force=true,Replace=true` recreates the object on every sync, changed or not. That is
-meant for Jobs. A Deployment is down meanwhile, and a PVC loses its volume.
+meant for Jobs. A Deployment is down meanwhile, and a PVC loses its volume. `Replace=true` alone replaces each live
+object, as `--force` of Helm does: the next sync fails at a bound PVC or a Job, although nothing changed. `Force=true`
+has an effect only in the annotation of an object, not in the `syncOptions` of an Application.
 
 `kubectl apply --force` and `kubectl replace --force` delete too: the first only what it cannot change, and then checks
 once whether it is gone; the second everything it is given.
@@ -41,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from seatrial.evidence.argocd.syncs import done_by_argocd, is_argocd
+from seatrial.evidence.argocd.syncs import ARGOCD, done_by_argocd, is_argocd
 from seatrial.evidence.faults import has_fault
 from seatrial.evidence.history import GOING
 from seatrial.evidence.moment import Moment, found, moments
@@ -49,10 +51,10 @@ from seatrial.evidence.volumes import CLAIM
 from seatrial.helm import argocd_hooks
 from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Body, Ref, dig
+from seatrial.model.resource import Body, Ref, annotations_of, dig
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import confirm_twice, in_kubectl
-from seatrial.phrases.outcome import after_failure, helm_says
+from seatrial.phrases.outcome import after_failure, first_named, helm_says
 
 FORCES = ("--force", "--force-replace")
 OF_THE_SERVER = frozenset(
@@ -63,6 +65,11 @@ COSMETIC = ("metadata",)
 NAMES_MAX = 5
 LINE_MAX = 200
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+REPLACE = "Replace=true"
+WITHOUT_REPLACE = (
+    "Remove Replace=true from the sync options. Jobs that are to run again get the annotation "
+    "argocd.argoproj.io/sync-options: Replace=true,Force=true."
+)
 MEANT_FOR = ("Job", "Pod")
 """Kinds that are recreated in order to run again."""
 WORKLOADS = ("DaemonSet", "Deployment", "Ingress", "Service", "StatefulSet")
@@ -80,6 +87,7 @@ Path = tuple[str | int, ...]
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     if is_argocd(rehearsal):
         yield from _recreated(rehearsal, case)
+        yield from _replaced(rehearsal, case)
         return
     if rehearsal.engine.name == "kubectl":
         yield from _forced(rehearsal, case)
@@ -154,6 +162,26 @@ def _recreated(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
                 yield _again_and_again(moment, written, deeds)
 
 
+def _replaced(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """Unchanged objects that Argo CD replaces in a sync, and that the API server refuses."""
+    reported: set[Ref] = set()
+    for moment in moments(rehearsal, case):
+        refused = {e.object: e for e in moment.events() if _is_refused_replacement(moment, e)}
+        new = [event for ref, event in refused.items() if ref not in reported]
+        reported.update(refused)
+        if new:
+            yield _in_the_way(moment, new, REPLACE)
+
+
+def _is_refused_replacement(moment: Moment, event: Event) -> bool:
+    """Whether Argo CD replaced an unchanged object and was refused."""
+    if event.actor != ARGOCD or event.verb != "update" or event.refusal is None or event.refusal.reason != "Invalid":
+        return False
+    old, new = moment.before, moment.release
+    was, written = old.find(event.object) if old else None, new.find(event.object) if new else None
+    return was is not None and written is not None and was.body.get("spec") == written.body.get("spec")
+
+
 def _again_and_again(moment: Moment, written: Resource, deeds: list[Event]) -> Finding:
     ref = written.ref
     return found(
@@ -198,7 +226,7 @@ def _of_replacement(moment: Moment, event: Event) -> Iterator[Finding]:
     if event.effect == "refused":
         # If the chart itself changes the field, an upgrade without the flag fails as well.
         if was.body.get("spec") == written.body.get("spec"):
-            yield _in_the_way(moment, event, written)
+            yield _in_the_way(moment, [event], _flag(moment))
         return
     before, after = moment.was(event.object), moment.live(event.object)
     lost = [path for path in _lost(before, after) if dig(was.body, *path) is None]
@@ -226,24 +254,33 @@ def _fewer(before: Body | None, after: Body | None) -> str:
     return f"{had} replicas become {has}" if isinstance(had, int) and isinstance(has, int) and has < had else ""
 
 
-def _in_the_way(moment: Moment, event: Event, written: Resource) -> Finding:
-    ended, flag = moment.ended, _flag(moment)
+def _in_the_way(moment: Moment, events: list[Event], flag: str) -> Finding:
+    refs = [event.object for event in events]
+    written = [one for ref in refs if moment.release and (one := moment.release.find(ref))]
+    by_option = flag == REPLACE
+    without = "a sync without the option" if by_option else "an upgrade without the flag"
     return found(
         RULE,
         moment,
-        objects=[event.object],
+        objects=refs,
         damage="failed-deploy",
-        message=f"{flag} replaces {event.object}, which Kubernetes rejects: the {ended.action} fails",
+        message=f"{flag} replaces {first_named(refs)}, which Kubernetes rejects: the {moment.ended.action} fails",
         details=(
-            f'The API server rejects it: "{_first_line(event.message)}"',
-            "The chart does not change that field: an upgrade without the flag sends no request at all. The manifest "
-            "lacks what Kubernetes itself wrote when the object was created.",
-            after_failure(moment),
+            f'The API server rejects it: "{_first_line(events[0].message)}"',
+            f"The {'source' if by_option else 'chart'} does not change that field: {without} sends no request at all. "
+            "The manifest lacks what Kubernetes itself wrote when the object was created.",
+            "" if by_option else after_failure(moment),
         ),
-        places=[written.place("metadata", "name")],
-        evidence=[event],
-        confirm=f"kubectl get {in_kubectl(event.object)} -o yaml  # shows what the manifest lacks",
+        places=[one.place(*_option_at(one)) for one in written],
+        evidence=events,
+        confirm=f"kubectl get {in_kubectl(refs[0])} -o yaml  # shows what the manifest lacks",
+        way_out=[WITHOUT_REPLACE] if by_option else (),
     )
+
+
+def _option_at(written: Resource) -> tuple[str, ...]:
+    annotated = SYNC_OPTIONS in annotations_of(written.body)
+    return ("metadata", "annotations", SYNC_OPTIONS) if annotated else ("metadata", "name")
 
 
 def _taken_away(moment: Moment, event: Event, written: Resource, lost: list[Path], fewer: str) -> Finding:
