@@ -85,6 +85,9 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[RejectingCall], unr
     is_helm = moment.speaker == "Helm"
     writer = _writer(case, step, webhook.configuration) if is_helm else _job(case, step, webhook.configuration)
     client = ("webhooks", webhook.index, "clientConfig")
+    injected = _injected(moment, configuration)
+    written = any(_writes_bundle(event, webhook.configuration) for event in rehearsal.timeline)
+    nobody = writer is None and not injected and not written
     return found(
         RULE,
         moment,
@@ -93,7 +96,7 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[RejectingCall], unr
         message=f'{outcome_of(moment)}: webhook "{webhook.name}" lacks its caBundle for {first_named(refused)}',
         details=(
             f'The API server reports: "{first.event.message}"',
-            _injected(moment, configuration) or _who(moment, webhook.configuration, writer),
+            injected or _who(moment, webhook.configuration, writer),
             "Even if its pods are ready, the API server cannot verify their certificate without the CA.",
             revisions(moment),
         ),
@@ -104,7 +107,16 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[RejectingCall], unr
         ],
         evidence=[call.event for call in (*unready[:1], *calls[:3])],
         confirm=_confirm(webhook.configuration),
-        certainty="will" if writer is not None and is_helm else "may",
+        certainty="will" if writer is not None and is_helm else "likely" if nobody else "may",
+        way_out=[_set_it(webhook.configuration)] if nobody else (),
+    )
+
+
+def _set_it(ref: Ref) -> str:
+    return (
+        f"Set caBundle of {ref} to the CA of the webhook's certificate, or let cert-manager write it (annotation "
+        "cert-manager.io/inject-ca-from). If something outside of the release writes it, create what the webhook is "
+        "called for later."
     )
 
 
