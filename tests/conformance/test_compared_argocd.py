@@ -23,6 +23,8 @@ CASES = (
     "prune-namespace",
     "delete-cascade",
     "ssa-conflict",
+    "presync-fails-auto",
+    "shared-object",
 )
 
 pytestmark = pytest.mark.skipif(not FOLDER, reason=f"{VARIABLE} is not set to a folder with the executables of Argo CD")

@@ -8,12 +8,15 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
+import yaml
 
 from seatrial.check import run, run_both
 from seatrial.cli import main
 from seatrial.engines import controllers
 from seatrial.engines.argocd.process import find
+from seatrial.model.errors import CannotContinue
 from seatrial.model.options import CheckOptions
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n"
@@ -59,9 +62,9 @@ while True:
             send("PATCH", where, {"operation": None, "status": {"operationState": state}})
         elif "operation" in app and "operationState" not in app.get("status", {}):
             url = app["spec"]["source"]["repoURL"]
-            text = subprocess.run(
-                ["git", "-C", url.removeprefix("file://"), "show", "HEAD:app.yaml"], capture_output=True, check=True
-            ).stdout.decode()
+            checkout = tempfile.mkdtemp()
+            subprocess.run(["git", "clone", "--quiet", url, checkout], check=True)
+            text = open(checkout + "/app.yaml").read()
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "app"}}
             if "status" not in app or not app["status"].get("history"):
                 send("POST", "/api/v1/namespaces/default/configmaps", body)
@@ -70,6 +73,75 @@ while True:
                         "hookPhase": STATE, "syncPhase": "Sync", "message": "configmap/app " + text.split()[0]}]
             state = {"phase": phase, "message": "from " + url, "syncResult": {"resources": results}}
             send("PATCH", where, {"operation": None, "status": {"operationState": state, "history": [{"id": 1}]}})
+    time.sleep(0.05)
+"""
+)
+PARENT = """
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: root, namespace: argocd}
+spec:
+  source: {repoURL: "https://git.example/all.git", path: apps, targetRevision: 1.*}
+  destination: {server: "https://kubernetes.default.svc", namespace: argocd}
+"""
+CHILD = """
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web, namespace: argocd}
+spec:
+  source: {repoURL: "https://git.example/all.git", path: web, targetRevision: main}
+  destination: {server: "https://kubernetes.default.svc", namespace: default}
+  syncPolicy: {automated: {}}
+"""
+SET = """
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: all, namespace: argocd}
+spec:
+  generators: [{list: {elements: [{name: web}]}}]
+  template:
+    metadata: {name: "{{name}}"}
+    spec:
+      source: {repoURL: "https://git.example/all.git", path: "{{name}}", targetRevision: main}
+      destination: {server: "https://kubernetes.default.svc", namespace: default}
+"""
+FLEET_CONTROLLER = (
+    SEND
+    + """
+import subprocess
+
+path = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications"
+child = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}
+child |= {"metadata": {"name": "web"}, "spec": json.loads('SPEC')}
+while True:
+    for app in send("GET", path)["items"]:
+        name = app["metadata"]["name"]
+        status = {"reconciledAt": "now", "health": {"status": "Healthy"}}
+        if "operation" not in app and (name == "root" or app.get("status", {}).get("reconciledAt")):
+            continue
+        source = app["spec"]["source"]
+        asked = ["git", "ls-remote", "--exit-code", source["repoURL"], source["targetRevision"].replace(".*", ".0.0")]
+        subprocess.run(asked, check=True)
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+        send("POST", *((path, child) if name == "root" else ("/api/v1/namespaces/default/configmaps", body)))
+        state = {"phase": "Succeeded", "message": "synced " + name}
+        send("PATCH", path + "/" + name, {"operation": None, "status": {**status, "operationState": state}})
+    time.sleep(0.05)
+"""
+)
+SET_CONTROLLER = (
+    SEND
+    + """
+path = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications"
+sets = path.replace("applications", "applicationsets")
+child = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}
+child |= {"metadata": {"name": "web"}, "spec": json.loads('SPEC')}
+while True:
+    for one in send("GET", sets)["items"]:
+        if not one.get("status", {}).get("conditions"):
+            send("POST", path, child)
+            told = {"conditions": [{"type": "ResourcesUpToDate", "status": "True"}]}
+            send("PATCH", sets + "/" + one["metadata"]["name"] + "/status", {"status": told})
     time.sleep(0.05)
 """
 )
@@ -133,7 +205,7 @@ def test_the_default_trial_runs_with_the_controllers_of_the_folder(manifest: str
     assert wrote == [("create", "ConfigMap/default/app"), ("delete", "ConfigMap/default/app")]
     assert not [event for event in one.rehearsal.timeline if event.object.namespace == "argocd"]
     (operation,) = one.rehearsal.steps[0].operations
-    assert (operation.phase, operation.message) == ("Succeeded", "from https://localhost/input")
+    assert (operation.phase, operation.message) == ("Succeeded", "from https://seatrial.invalid/input")
     assert [(str(task.object), task.status) for task in operation.tasks] == [("ConfigMap/default/app", "Synced")]
     assert (found.model, found.real, found.steps) == ("argocd@3.5", "argocd@3.5.1 (real)", 3)
 
@@ -149,6 +221,66 @@ def test_an_operation_that_does_not_end_hangs_and_is_terminated(manifest: str, f
     first, second, _ = run(_options(manifest, folder), "ordinary").rehearsal.steps
     assert (first.outcome, second.outcome) == ("hung", "hung")
     assert first.error.endswith("Argo CD has no timeout for this")
+
+
+def _fleet(tmp_path: Path, given: str, folder: str) -> CheckOptions:
+    """One step with an Application or a set, whose sources are in one repository, and controllers for both."""
+    spec = msgspec.json.encode(yaml.safe_load(CHILD)["spec"]).decode()
+    _program(tmp_path, "argocd-application-controller", VERSION + FLEET_CONTROLLER.replace("SPEC", spec))
+    _program(tmp_path, "argocd-applicationset-controller", SET_CONTROLLER.replace("SPEC", spec))
+    files = {"apps/web.yaml": CHILD, "web/web.yaml": CONFIG.replace("name: app", "name: web")}
+    for name, text in files.items():
+        (tmp_path / "all" / name).parent.mkdir(parents=True)
+        (tmp_path / "all" / name).write_text(text)
+    (tmp_path / "given.yaml").write_text(given)
+    (tmp_path / "trial.yaml").write_text("engine: argocd\nsteps: [{sync: given.yaml}]\n")
+    repos = (f"https://git.example/all={tmp_path / 'all'}",)
+    return CheckOptions((str(tmp_path / "trial.yaml"),), repos=repos, engine_binaries=(f"argocd={folder}",))
+
+
+def test_child_applications_sync_by_themselves(folder: str, tmp_path: Path) -> None:
+    one, found = run_both(_fleet(tmp_path, PARENT, folder), "ordinary")
+    (step,) = one.rehearsal.steps
+    assert [(o.app, o.phase, o.message) for o in step.operations] == [
+        ("root", "Succeeded", "synced root"),
+        ("web", "Succeeded", "synced web"),
+    ]
+    wrote = [(e.verb, str(e.object)) for e in one.rehearsal.timeline if e.actor == "argocd"]
+    assert wrote == [("create", "Application/argocd/web"), ("create", "ConfigMap/default/web")]
+    assert [one for one in found.differences if one.step >= 0] == []
+
+
+def test_applications_of_a_set_are_created_by_its_controller_and_then_synced(folder: str, tmp_path: Path) -> None:
+    one, found = run_both(_fleet(tmp_path, SET, folder), "ordinary")
+    (step,) = one.rehearsal.steps
+    assert [(o.app, o.phase, o.message) for o in step.operations] == [("web", "Succeeded", "synced web")]
+    wrote = [(e.verb, str(e.object)) for e in one.rehearsal.timeline if e.actor == "argocd"]
+    assert wrote == [("create", "ConfigMap/default/web")]
+    assert [one for one in found.differences if one.step >= 0] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("https://git.example/all.git", "git@git.example:all.git", "is not fetched over HTTP"),
+        ("targetRevision: main", f"targetRevision: {'a' * 40}", f"is pinned to the commit {'a' * 40}"),
+        ("https://kubernetes.default.svc", "https://prod.example", "https://prod.example is another cluster"),
+    ],
+)
+def test_what_a_child_needs_and_the_sandbox_has_not_is_refused(
+    folder: str, tmp_path: Path, old: str, new: str, says: str
+) -> None:
+    options = _fleet(tmp_path, PARENT, folder)
+    file = tmp_path / "all/apps/web.yaml"
+    file.write_text(file.read_text().replace(old, new))
+    with pytest.raises(CannotContinue, match=f"Application/argocd/web: its .*{says}; only the simulated Argo CD"):
+        run(options, "ordinary")
+
+
+def test_a_generator_that_asks_a_forge_is_refused(folder: str, tmp_path: Path) -> None:
+    given = SET.replace("list: {elements: [{name: web}]}", "pullRequest: {github: {owner: me, repo: web}}")
+    with pytest.raises(CannotContinue, match="its pullRequest generator needs data from outside of the input"):
+        run(_fleet(tmp_path, f"{given}---{PARENT}", folder), "ordinary")
 
 
 @pytest.mark.parametrize(

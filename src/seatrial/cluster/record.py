@@ -36,7 +36,7 @@ class Recorder:
         self.hidden: set[Ref] = set()
         """Objects of an engine itself, such as its settings: what happens to them is no part of the rehearsal."""
         self.noted_in: set[str] = set()
-        """API groups of an engine that keeps notes in its objects: changes that do not touch `spec`."""
+        """API groups, or `Kind.group`, of an engine that keeps notes in its objects: changes beside their `spec`."""
 
     def begin(self, step: int, actor: str = "", unordered: tuple[str, ...] = ()) -> None:
         """Start a step. `unordered` are verbs that `actor` sends at once for all objects of a kind."""
@@ -165,10 +165,13 @@ class Recorder:
         return [event for event in events if not self._is_idle(event) and not self._is_hidden(event)]
 
     def _is_hidden(self, event: Event) -> bool:
-        if event.object.group in self.noted_in and event.verb in NOTES:
-            same = (event.before or {}).get("spec") == (event.after or {}).get("spec")
-            return event.effect == "refused" or (event.effect in ("changed", "unchanged") and same)
-        return bool(self.hidden) and (event.object in self.hidden or event.object.kind == MESSAGE)
+        ref = event.object
+        if self.hidden and (ref in self.hidden or ref.kind == MESSAGE):
+            return True
+        if event.verb not in NOTES or self.noted_in.isdisjoint((ref.group, f"{ref.kind}.{ref.group}")):
+            return False
+        same = (event.before or {}).get("spec") == (event.after or {}).get("spec")
+        return event.effect == "refused" or (event.effect in ("changed", "unchanged") and same)
 
     def _is_idle(self, event: Event) -> bool:
         stopped = self._given_up.get(event.step)

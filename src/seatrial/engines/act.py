@@ -114,6 +114,20 @@ class Invocation(Struct, frozen=True):
     """What the engine remembers outside of the cluster, as the step before left it."""
 
 
+class Repository(Struct, frozen=True):
+    """A repository that the user's controllers fetch from, with the files that the simulated ones read."""
+
+    url: str
+    instead_of: str = ""
+    """The URL of the user, where it is none that controllers in a sandbox can fetch from."""
+    files: dict[str, bytes] = {}
+    """The files of a git repository."""
+    revisions: tuple[str, ...] = ()
+    """What sources call its commit, beside HEAD."""
+    charts: dict[tuple[str, str], bytes] = {}
+    """The archives of a repository of Helm charts, by name and version."""
+
+
 class RealControllers(Struct, frozen=True):
     """The user's own controllers of an engine, which run in place of the simulated ones."""
 
@@ -125,8 +139,10 @@ class RealControllers(Struct, frozen=True):
     """The objects that the user gives to the engine, with the URLs of their sources."""
     settings: tuple[Body, ...] = ()
     """Objects of the engine itself."""
-    trees: dict[str, dict[str, bytes]] = {}
-    """The files of each source, by its URL."""
+    repositories: tuple[Repository, ...] = ()
+    """Those that Argo CD fetches from."""
+    files: dict[str, bytes] = {}
+    """Other files that the controllers need, by their path in the sandbox."""
     artifacts: dict[str, tuple[bytes, str]] = {}
     """What each source has fetched, by its object: an archive, and its revision."""
     flags: tuple[str, ...] = ()

@@ -61,6 +61,8 @@ class Servers(Struct, frozen=True):
     together: tuple[tuple[str, ...], ...]
     """Their command lines. `{home}` is the home of the sandbox, `{port:NAME}` a free port."""
     ports: tuple[str, ...] = ()
+    awaited: tuple[str, ...] = ()
+    """Ports of servers that the next ones need from the beginning."""
     first: tuple[tuple[str, ...], ...] = ()
     """Commands that end before they start."""
     files: Mapping[str, bytes] = {}
@@ -100,6 +102,7 @@ def running(servers: Servers, api: ApiBesideUser, programs: ProgramFolder, names
         "commands": servers.first,
         "together": servers.together,
         "ports": servers.ports,
+        "first": servers.awaited,
         "keep": [],
         "variables": {"PATH": os.pathsep.join((*folders, os.defpath, f"{series.HOME}/bin")), **servers.variables},
     }

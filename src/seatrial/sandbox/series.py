@@ -5,7 +5,8 @@ Standard input is JSON: `files` to write below the home and `links` to make ther
 what commands print goes to standard error. The first command that fails ends the series with its exit code.
 
 Commands in `together` are servers: they are started after the others, side by side, and run until one of them ends.
-Which one, and what it printed last, is written to standard output then. Each name in `ports` is a free port for them.
+Which one, and what it printed last, is written to standard output then. Each name in `ports` is a free port for them. A
+server with a port in `first` answers there before the next one is started.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ HOME = "{home}"
 """In arguments and files: the home of the sandbox, which only the sandbox knows."""
 PORT = "{{port:{}}}"
 """In arguments: a free port, by its name."""
+LOOK_SECONDS = 0.02
 LAST_BYTES = 4000
 """Of what a server has printed."""
 
@@ -43,7 +46,9 @@ def main() -> None:
         if code:
             break
     if asked.get("together") and not code:
-        code, ended = _first_ended([[_with(known, word) for word in one] for one in asked["together"]], variables, home)
+        servers = [[_with(known, word) for word in one] for one in asked["together"]]
+        first = {known[PORT.format(name)] for name in asked.get("first", [])}
+        code, ended = _first_ended(servers, variables, home, first)
     json.dump({"files": dict(_kept(home, asked["keep"])), **ended}, sys.stdout)
     sys.stdout.flush()
     os._exit(code)
@@ -62,7 +67,9 @@ def _ended(command: list[str], variables: dict[str, str]) -> int:
     return process.wait() & 0xFF
 
 
-def _first_ended(commands: list[list[str]], variables: dict[str, str], home: Path) -> tuple[int, dict[str, str]]:
+def _first_ended(
+    commands: list[list[str]], variables: dict[str, str], home: Path, first: set[str]
+) -> tuple[int, dict[str, str]]:
     """The exit code of the first server that ends, its name, and what it printed last."""
     running = {}
     for number, command in enumerate(commands):
@@ -71,12 +78,24 @@ def _first_ended(commands: list[list[str]], variables: dict[str, str], home: Pat
             environment = {**os.environ, **variables}
             process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         running[process.pid] = Path(command[0]).name, path
+        for port in first.intersection(command):
+            _await(port, process.pid)
     while True:
         pid, status = os.wait()  # The first process of a sandbox also gets the children of its children.
         if pid in running:
             name, path = running[pid]
             said = path.read_bytes()[-LAST_BYTES:].decode(errors="replace")
             return os.waitstatus_to_exitcode(status) & 0xFF, {"ended": name, "said": said}
+
+
+def _await(port: str, pid: int) -> None:
+    """Wait until a server listens, or has ended: whoever waits for it is told so then."""
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        try:
+            return socket.create_connection(("127.0.0.1", int(port))).close()
+        except ConnectionRefusedError:
+            time.sleep(LOOK_SECONDS)
+    return None
 
 
 def _free_ports(names: list[str]) -> dict[str, str]:

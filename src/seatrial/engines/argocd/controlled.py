@@ -27,6 +27,8 @@ PERMITS_ALL: Body = {
     "destinations": [{"server": "*", "namespace": "*"}],
     "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
 }
+PRIVATE = "https://seatrial.invalid"
+"""The host of repositories that have no URL of their own."""
 BACKOFF: Body = {"duration": "1s", "factor": 1, "maxDuration": "1s"}
 """No time of the cluster passes between two attempts, so a short wait shows the same as a long one."""
 TERMINAL: dict[str, OperationPhase] = {"Succeeded": "Succeeded", "Failed": "Failed", "Error": "Error"}
@@ -62,26 +64,6 @@ def application_of(app: App, source: Body) -> Body:
 def named(app: App) -> Body:
     """An Application by its name alone."""
     return _named(API_VERSION, "Application", app.name, app.namespace)
-
-
-def fetched_from(application: Body, urls: Mapping[str, str]) -> Body:
-    """An Application whose sources are fetched from these URLs, and that deploys to the cluster of the trial."""
-    spec = dict(application["spec"])
-    if listed(application, "spec", "sources"):
-        spec["sources"] = [_source(source, urls) for source in spec["sources"]]
-    else:
-        spec["source"] = _source(spec.get("source") or {}, urls)
-    spec["destination"] = {
-        "server": IN_CLUSTER[0],
-        "namespace": str(dig(application, "spec", "destination", "namespace") or ""),
-    }
-    return {**application, "spec": spec}
-
-
-def key_of(source: Body) -> str:
-    """By which the files of a source are known."""
-    url, chart = str(source.get("repoURL") or ""), str(source.get("chart") or "")
-    return f"{url}#{chart}@{source.get('targetRevision') or ''}" if chart else url
 
 
 def operated(application: Body, app: App, flags: tuple[str, ...], live: Body | None) -> Body:
@@ -184,25 +166,16 @@ def _conditions(application: Body, urls: Mapping[str, str]) -> Iterator[Applicat
 
 
 def _plain(message: str, urls: Mapping[str, str]) -> str:
-    """A message with the URLs of the user, and without the names of temporary files."""
-    for url, ours in urls.items():
-        message = message.replace(ours, url.partition("#")[0])
+    """A message with the URLs of the user in place of ours, and without the names of temporary files."""
+    for ours, url in urls.items():
+        message = message.replace(ours, url)
     return TEMPORARY.sub(FILE, message)
 
 
-def _source(source: Body, urls: Mapping[str, str]) -> Body:
-    url = urls.get(key_of(source))
-    if url is None:
-        return source
-    kept = {key: value for key, value in source.items() if key not in ("chart", "targetRevision")}
-    path = {"path": str(source["chart"])} if source.get("chart") else {}
-    return {**kept, **path, "repoURL": url, "targetRevision": "HEAD"}
-
-
 def _project(name: str, given: Body | None) -> Body:
-    """A project of the user, which also permits the private repositories; one that is not known permits all."""
+    """A project of the user, which also permits private repositories; one that is not known permits all."""
     spec = (given or {}).get("spec") or PERMITS_ALL
-    spec = {**spec, "sourceRepos": [*(spec.get("sourceRepos") or ()), "file://*", "file:///**"]}
+    spec = {**spec, "sourceRepos": [*(spec.get("sourceRepos") or ()), f"{PRIVATE}/**"]}
     return {**_named(API_VERSION, "AppProject", name), "spec": spec}
 
 
@@ -227,7 +200,9 @@ def _config(settings: Settings) -> Body:
 
 def _definition(kind: str) -> Body:
     plural = KINDS[kind]
-    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": ANYTHING}}
+    version: Body = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": ANYTHING}}
+    if kind == "ApplicationSet":
+        version["subresources"] = {"status": {}}
     names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
     spec = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]}
     return {**_named("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{GROUP}", ""), "spec": spec}

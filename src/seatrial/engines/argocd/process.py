@@ -1,44 +1,43 @@
-"""The user's Argo CD as an engine: its application-controller and repo-server, with a Redis, on the rehearsed cluster.
+"""The user's Argo CD as an engine: its controllers and repo-server, with a Redis, on the rehearsed cluster.
 
-A sync writes the Application and its `operation`, as `argocd app sync` does, and ends with that operation. Sources are
-private git repositories. What Argo CD remembers is in the Application; its processes are new in every step.
+A sync writes the Applications and their `operation`, as `argocd app sync` does. Applications of ApplicationSets are
+created first. Sources are private repositories behind a proxy. What Argo CD remembers is in its objects; its processes
+are new in every step.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
+
+import msgspec
 
 from seatrial.engines import ApiBesideUser, Ended
 from seatrial.engines.act import ProgramFolder, RealControllers, Sync
 from seatrial.engines.argocd.app import HOME as NAMESPACE
 from seatrial.engines.argocd.app import App
-from seatrial.engines.argocd.controlled import (
-    KINDS,
-    awaited,
-    fetched_from,
-    is_running,
-    named,
-    operated,
-    operation_of,
-    terminating,
-)
-from seatrial.engines.argocd.reconciling import Tried, ended
+from seatrial.engines.argocd.controlled import KINDS, is_running, named, operated, terminating
+from seatrial.engines.argocd.fleet import Applications
+from seatrial.engines.argocd.real_fleet import AFTER_SECONDS, LiveFleet, leaving
+from seatrial.engines.argocd.reconciling import ended
 from seatrial.engines.controllers import FLAG, Look, Servers, delete, found_in, keep, live, put, running, wait
 from seatrial.engines.engine import SeenByCluster
-from seatrial.engines.script import Survey
 from seatrial.engines.unmapped import unserved_in
 from seatrial.helm.argocd_hooks import ON_DELETION, runs_on_deletion
-from seatrial.kinds.core.objectmeta import is_terminating
+from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.errors import CannotContinue
 from seatrial.model.refusal import Failure
-from seatrial.model.resource import Ref, dig, listed, ref_of
+from seatrial.model.resource import Body, Ref, listed, ref_of
+from seatrial.sandbox import repositories
 from seatrial.sandbox.client import BinaryRun, answer
 from seatrial.sandbox.series import HOME
 
 NAME = "argocd"
 CONTROLLER, REPO_SERVER, REDIS = "argocd-application-controller", "argocd-repo-server", "redis-server"
+SET_CONTROLLER = "argocd-applicationset-controller"
 PROGRAMS = (CONTROLLER, REPO_SERVER)
 SHARED = (REDIS, "git", "helm", "kustomize")
 """Programs that Argo CD uses, and that may be anywhere on the PATH."""
@@ -56,20 +55,22 @@ VARIABLES = {
     "ARGOCD_TLS_DATA_PATH": f"{HOME}/tls",
     "ARGOCD_SSH_DATA_PATH": f"{HOME}/ssh",
     "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_SSL_CAINFO": f"{HOME}/proxy/ca.pem",
+    "SSL_CERT_FILE": f"{HOME}/proxy/ca.pem",
+    "http_proxy": "http://127.0.0.1:{port:proxy}",
+    "https_proxy": "http://127.0.0.1:{port:proxy}",
+    "no_proxy": "127.0.0.1,localhost",
     **{f"GIT_{who}_{field}": value for who in ("AUTHOR", "COMMITTER") for field, value in COMMIT.items()},
 }
-
-
-AFTER_SECONDS = 1.0
-"""Finalizers of hooks are removed when the operation has ended."""
+NOT_IN_BRANCHES = re.compile(r"[\s~^:?*\[\\]")
 NOT_SIGNED = {"bin/git-verify-wrapper.sh": "/bin/true"}
 """The repo-server calls this script of its image for every commit, and reads no output as: it is not signed."""
 
 
 @lru_cache(maxsize=8)
-def find(folder: str) -> ProgramFolder:
-    """The Argo CD in a folder."""
-    found = found_in(folder, NAME, PROGRAMS, SHARED)
+def find(folder: str, *, sets: bool = False) -> ProgramFolder:
+    """The Argo CD in a folder; `sets` if its ApplicationSet controller is needed."""
+    found = found_in(folder, NAME, (*PROGRAMS, SET_CONTROLLER) if sets else PROGRAMS, SHARED)
     output = answer(
         found[CONTROLLER], folder, VERSION_ARGUMENTS, flag=f"{FLAG} {NAME}", name=NAME, variables=COMMAND_LINE
     )
@@ -85,13 +86,18 @@ def run(act: RealControllers, api: ApiBesideUser) -> Ended:
     of = act.instead_of
     assert isinstance(of, Sync)
     api.believes(lambda body: True, lambda events: [])  # Time passes only where `wait` lets it.
+    api.hide(_made(of.fleet), [f"{kind}.{GROUP}" for kind in KINDS])
     for body in act.settings:
         (put if body["kind"] in KINDS else keep)(api, body)
-    with running(_servers(act), api, act.programs, NAMESPACE) as client:
+    fleet = LiveFleet(of.fleet, api)
+    fleet.ask_again()
+    if act.action != "delete" and (of.fleet.given or of.fleet.sets):
+        _generate(act, of.fleet, fleet, api)
+    with running(_servers(act, of, (CONTROLLER, SET_CONTROLLER)), api, act.programs, NAMESPACE) as client:
         _terminate(act, of.fleet.roots, client, api)
         if act.action == "delete":
-            return _deleted(act, of.fleet.roots, client, api)
-        return _synced(act, of.fleet.roots, client, api)
+            return _deleted(act, of.fleet, client, api)
+        return _synced(act, fleet, client, api)
 
 
 def failure_of(error: str, seen: SeenByCluster) -> Failure:
@@ -100,43 +106,115 @@ def failure_of(error: str, seen: SeenByCluster) -> Failure:
     return Failure(tuple(sorted(last.values())), tuple(unserved_in(error)))
 
 
-def _servers(act: RealControllers) -> Servers:
-    redis, port = "127.0.0.1:{port:redis}", "{port:repo-server}"
+def _made(fleet: Applications) -> Iterator[Ref]:
+    """The Applications of ApplicationSets that the user gives: the simulated controller does not write them either."""
+    return (ref_of(body) for ref in fleet.given for body in fleet.sets[ref].applications)
+
+
+def _servers(act: RealControllers, of: Sync, controllers: tuple[str, ...]) -> Servers:
     found = act.programs.found
-    spaces = sorted({str(dig(body, "metadata", "namespace")) for body in act.given} - {NAMESPACE})
-    others = ("--application-namespaces", ",".join(spaces)) if spaces else ()
+    redis, repos = "127.0.0.1:{port:redis}", "127.0.0.1:{port:repo-server}"
+    apps = (*of.fleet.roots, *of.fleet.others.values())
+    spaces = ",".join(sorted({app.namespace for app in apps} - {NAMESPACE}))
+    home_of_sets = ",".join(sorted({ref.namespace for ref in of.fleet.sets} - {NAMESPACE}))
+    usual = ("--loglevel", "warn", "--namespace", NAMESPACE)
+    of_controllers = {
+        CONTROLLER: (
+            *("--redis", redis, "--repo-server", repos, "--metrics-port", "{port:metrics}", *usual),
+            *(("--application-namespaces", spaces) if spaces else ()),
+        ),
+        SET_CONTROLLER: (
+            *("--argocd-repo-server", repos, "--metrics-addr", "127.0.0.1:{port:set-metrics}", *usual),
+            *("--probe-addr", "127.0.0.1:{port:set-probe}", "--webhook-addr", "127.0.0.1:{port:set-webhook}"),
+            "--enable-scm-providers=false",
+            f"--enable-progressive-syncs={'true' if of.settings.progressive_syncs is not False else 'false'}",
+            *(("--applicationset-namespaces", home_of_sets) if home_of_sets else ()),
+        ),
+    }
     return Servers(
         first=tuple(_commits(act)),
         together=(
             (found[REDIS], "--port", "{port:redis}", "--bind", "127.0.0.1", "--save", "", "--dir", HOME),
+            (sys.executable, "-I", str(Path(repositories.__file__)), "{port:proxy}", f"{HOME}/proxy"),
             (
-                *(found[REPO_SERVER], "--redis", redis, "--port", port, "--metrics-port", "{port:repo-metrics}"),
-                *("--address", "127.0.0.1", "--loglevel", "warn"),
+                *(found[REPO_SERVER], "--redis", redis, "--port", "{port:repo-server}", "--loglevel", "warn"),
+                *("--address", "127.0.0.1", "--metrics-port", "{port:repo-metrics}"),
             ),
-            (
-                *(found[CONTROLLER], "--redis", redis, "--repo-server", f"127.0.0.1:{port}", "--loglevel", "warn"),
-                *("--namespace", NAMESPACE, "--metrics-port", "{port:metrics}", *others),
-            ),
+            *((found[name], *of_controllers[name]) for name in controllers if name in found),
         ),
-        ports=("redis", "repo-server", "repo-metrics", "metrics"),
-        files={f"repos/{n}/{path}": data for n, tree in enumerate(act.trees.values()) for path, data in tree.items()},
+        ports=(
+            *("redis", "proxy", "repo-server", "repo-metrics", "metrics"),
+            *("set-metrics", "set-probe", "set-webhook"),
+        ),
+        awaited=("proxy",),
+        files={**act.files, **_served(act)},
         links=NOT_SIGNED,
         variables=VARIABLES,
     )
 
 
+def _served(act: RealControllers) -> dict[str, bytes]:
+    """The files of all repositories, and where the proxy finds them."""
+    files: dict[str, bytes] = {}
+    routes: dict[str, dict[str, str]] = {"git": {}, "files": {}}
+    for number, one in enumerate(act.repositories):
+        place = one.url.partition("://")[2].removesuffix("/").lower()
+        files |= {f"repos/{number}/{path}": data for path, data in one.files.items()}
+        if one.files:
+            routes["git"][place.removesuffix(".git")] = f"{HOME}/repos/{number}"
+        entries: dict[str, list[Body]] = {}
+        for (name, version), archive in one.charts.items():
+            file = f"{name}-{version}.tgz"
+            entries.setdefault(name, []).append({"apiVersion": "v2", "name": name, "version": version, "urls": [file]})
+            files[f"charts/{number}/{file}"] = archive
+            routes["files"][f"{place}/{file}".lower()] = f"{HOME}/charts/{number}/{file}"
+        if entries:
+            index = {"apiVersion": "v1", "entries": entries}
+            files[f"charts/{number}/index.yaml"] = msgspec.json.encode(index)
+            routes["files"][f"{place}/index.yaml"] = f"{HOME}/charts/{number}/index.yaml"
+    return {**files, f"proxy/{repositories.ROUTES}": msgspec.json.encode(routes)}
+
+
 def _commits(act: RealControllers) -> Iterator[tuple[str, ...]]:
-    """The commands that make a repository of each source."""
+    """The commands that make a git repository of each folder, with all names that sources have for its commit."""
     git = act.programs.found["git"]
-    for number in range(len(act.trees)):
+    for number, one in enumerate(act.repositories):
+        if not one.files:
+            continue
         inside = (git, "-C", f"{HOME}/repos/{number}")
         yield (git, "init", "--quiet", "--initial-branch", "main", f"{HOME}/repos/{number}")
         yield (*inside, "add", "--all", "--force")
         yield (*inside, "commit", "--quiet", "--allow-empty", "--message", "the input")
+        for ref in dict.fromkeys(map(_ref_of_git, one.revisions)):
+            yield (*inside, "update-ref", ref, "HEAD")
 
 
-def _urls(act: RealControllers, client: BinaryRun) -> dict[str, str]:
-    return {key: f"file://{client.home}/repos/{number}" for number, key in enumerate(act.trees)}
+def _ref_of_git(revision: str) -> str:
+    """The reference by which a revision is found: a branch, or a tag that fits a range of versions."""
+    if revision.startswith("refs/"):
+        return revision
+    if revision == "HEAD" or not NOT_IN_BRANCHES.search(revision):
+        return f"refs/heads/{'main' if revision == 'HEAD' else revision}"
+    numbers = re.findall(r"\d+", revision)[:3] or ["1"]
+    return f"refs/tags/{'.'.join((*numbers, '0', '0')[:3])}"
+
+
+def _urls(act: RealControllers) -> dict[str, str]:
+    """The URLs of the user, by those that are ours."""
+    return {one.url: one.instead_of for one in act.repositories if one.instead_of}
+
+
+def _generate(act: RealControllers, fleet: Applications, there: LiveFleet, api: ApiBesideUser) -> None:
+    """Let ApplicationSets create their Applications, before these are synced on request."""
+    of = act.instead_of
+    assert isinstance(of, Sync)
+    given = [body for body in act.given if body["kind"] == "ApplicationSet"]
+    for body in given:
+        put(api, body)
+    if not any(fleet.sets[ref_of(body)].rollout is None for body in given):
+        return
+    with running(_servers(act, of, (SET_CONTROLLER,)), api, act.programs, NAMESPACE) as client:
+        wait(client, api, there.generated, act.programs)
 
 
 def _terminate(act: RealControllers, apps: tuple[App, ...], client: BinaryRun, api: ApiBesideUser) -> None:
@@ -146,50 +224,60 @@ def _terminate(act: RealControllers, apps: tuple[App, ...], client: BinaryRun, a
         there = live(api, named(app))
         assert there is not None
         put(api, terminating(there))
+
+    def look() -> Look:
+        busy = any(is_running(live(api, named(app))) for app in left)
+        return Look(ended=not busy, waits_for=tuple(leaving(api)), calm_seconds=AFTER_SECONDS)
+
     if left:
-        wait(client, api, lambda: _operations(left, api), act.programs)
+        wait(client, api, look, act.programs)
 
 
-def _synced(act: RealControllers, apps: tuple[App, ...], client: BinaryRun, api: ApiBesideUser) -> Ended:
-    urls = _urls(act, client)
-    for app, body in zip(apps, act.given, strict=True):
-        put(api, operated(fetched_from(body, urls), app, act.flags, live(api, body)))
-    stuck = wait(client, api, lambda: _operations(apps, api), act.programs)
-    tried = []
-    for app in apps:
-        operation = operation_of(live(api, named(app)) or {}, app, urls)
-        tried.append(Tried(operation, stuck if operation.phase == "Running" else None))
-    return ended(tried)
+def _synced(act: RealControllers, fleet: LiveFleet, client: BinaryRun, api: ApiBesideUser) -> Ended:
+    given = {ref_of(body): body for body in act.given}
+    for app in fleet.fleet.roots:
+        there = live(api, named(app))
+        if body := given.get(app.ref) or there:
+            put(api, operated(body, app, act.flags, there))
+    stuck = wait(client, api, fleet.look, act.programs)
+    return ended(list(fleet.tried(_urls(act), stuck)))
 
 
-def _operations(apps: list[App] | tuple[App, ...], api: ApiBesideUser) -> Look:
-    there = [(app, live(api, named(app)) or {}) for app in apps]
-    begun = all(dig(body, "status", "operationState", "phase") for _, body in there)
-    if begun and not any(is_running(body) or body.get("operation") for _, body in there):
-        return Look(ended=True, calm_seconds=AFTER_SECONDS)
-    waits_for = [ref for app, body in there for ref in awaited(body, app)]
-    return Look(waits_for=tuple(dict.fromkeys((*waits_for, *_leaving(api)))), begun=begun)
-
-
-def _deleted(act: RealControllers, apps: tuple[App, ...], client: BinaryRun, api: ApiBesideUser) -> Ended:
-    """Delete the Applications, the last one first. Their hooks come from the sources."""
-    urls = _urls(act, client)
-    for app, body in reversed([*zip(apps, act.given, strict=True)]):
-        if live(api, body) is None:
+def _deleted(act: RealControllers, fleet: Applications, client: BinaryRun, api: ApiBesideUser) -> Ended:
+    """Delete the ApplicationSets, then the Applications, the last one first. Their hooks come from the sources."""
+    given = {ref_of(body): body for body in act.given}
+    made = {ref: [ref_of(body) for body in fleet.sets[ref].applications] for ref in fleet.given}
+    apps = {app.ref: app for app in (*fleet.roots, *fleet.others.values())}
+    alone = [app.ref for app in reversed(fleet.roots) if app.ref not in {one for refs in made.values() for one in refs}]
+    for ref in (*made, *alone):
+        if live(api, given[ref]) is None:
             continue
-        put(api, fetched_from(body, urls))
-        delete(api, body)
-
-        def look(app: App = app) -> Look:
-            return Look(ended=live(api, named(app)) is None, waits_for=(*_hooks_of_deletion(app), *_leaving(api)))
-
-        if stuck := wait(client, api, look, act.programs):
-            there = live(api, named(app)) or {}
-            errors = [str(one["message"]) for one in listed(there, "status", "conditions") if _is_of_deletion(one)]
-            if errors:
-                return Ended("failed", "\n".join(errors))
-            return Ended("hung", f"{stuck.sentence}. Argo CD has no timeout for this", stuck=stuck)
+        put(api, given[ref])
+        delete(api, given[ref])
+        gone = [ref, *made.get(ref, ())]
+        if (end := _gone(act, [apps[one] for one in gone if one in apps], given[ref], client, api)).outcome != "ok":
+            return end
     return Ended("ok")
+
+
+def _gone(act: RealControllers, apps: list[App], body: Body, client: BinaryRun, api: ApiBesideUser) -> Ended:
+    """The end of a deletion: that of an Application, or of a set and its Applications."""
+
+    def look() -> Look:
+        left = [app for app in apps if live(api, named(app)) is not None]
+        hooks = (ref for app in left for ref in _hooks_of_deletion(app))
+        return Look(ended=not left and live(api, body) is None, waits_for=(*hooks, *leaving(api)))
+
+    stuck = wait(client, api, look, act.programs)
+    if stuck is None:
+        return Ended("ok")
+    there = [live(api, named(app)) or {} for app in apps]
+    errors = [
+        str(one["message"]) for app in there for one in listed(app, "status", "conditions") if _is_of_deletion(one)
+    ]
+    if errors:
+        return Ended("failed", "\n".join(errors))
+    return Ended("hung", f"{stuck.sentence}. Argo CD has no timeout for this", stuck=stuck)
 
 
 def _hooks_of_deletion(app: App) -> Iterator[Ref]:
@@ -200,10 +288,3 @@ def _hooks_of_deletion(app: App) -> Iterator[Ref]:
 
 def _is_of_deletion(condition: dict[str, object]) -> bool:
     return condition.get("type") == "DeletionError"
-
-
-def _leaving(api: ApiBesideUser) -> Iterator[Ref]:
-    """Objects that are being deleted."""
-    for body in api.do(Survey()).body["items"]:
-        if is_terminating(body) and body["kind"] not in KINDS:
-            yield ref_of(body)

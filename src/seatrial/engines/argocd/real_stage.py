@@ -6,27 +6,31 @@ from pathlib import Path
 
 import msgspec
 
-from seatrial.engines.act import RealControllers, Sync
+from seatrial.engines.act import RealControllers, Repository, Sync
 from seatrial.engines.argocd import versions
-from seatrial.engines.argocd.controlled import application_of, installed, key_of
+from seatrial.engines.argocd.controlled import PRIVATE, application_of, installed
 from seatrial.engines.argocd.process import NAME, find
 from seatrial.engines.argocd.projects import is_project
+from seatrial.engines.argocd.real_sources import (
+    DOING,
+    certificates,
+    reachable,
+    refuse_unreachable,
+    repositories,
+)
 from seatrial.engines.controllers import FLAG
 from seatrial.engines.setting import Setting, is_chart, values_of
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue
-from seatrial.model.resource import Body, dig, listed, name_of
+from seatrial.model.resource import Body, dig, name_of, ref_of
 from seatrial.model.trial import Step
 from seatrial.sources.argocd.gathering import FoundApplications
-from seatrial.sources.charts.chart import open_any_chart
 from seatrial.sources.files import STDIN, read_bytes
 from seatrial.sources.manifests import kustomize
-from seatrial.sources.repos import Repos, chart_in
 from seatrial.sources.trees import Tree, tree_at, unpacked
 
-INPUT = "https://localhost/input"
+INPUT = f"{PRIVATE}/input"
 """The source of an Application that is assumed."""
-DOING = "make a repository of it"
 
 
 def real_engine(asked: EngineId, folder: str) -> EngineId:
@@ -45,43 +49,32 @@ def modelled(version: str) -> str:
 
 def controllers_instead(act: Sync, step: Step, setting: Setting, found: FoundApplications) -> RealControllers:
     """The same step for the user's controllers."""
-    if act.fleet.others or act.fleet.sets:
-        raise CannotContinue(
-            f"{FLAG} {NAME}: Applications that Applications or ApplicationSets create are only simulated"
-        )
-    given, trees = [], {}
+    if found.not_rehearsed:
+        raise CannotContinue(f"{FLAG} {NAME}: {found.not_rehearsed[0].replace(' (assumed to sync)', '')}")
+    made = {ref_of(one) for _, applications in found.sets.values() for one in applications}
+    given, private = [], []
     for app in act.fleet.roots:
-        if app.ref in found.applications:
-            body = found.applications[app.ref].body
-            for source in _sources(body):
-                trees[key_of(source)] = _tree(source, setting.repos)
-        else:
-            source, trees[INPUT] = _input(step, setting, app.name)
-            body = application_of(app, source)
-        given.append(body)
+        if app.ref not in found.applications:
+            source, files = _input(step, setting, app.name)
+            private.append(Repository(INPUT, files=files))
+            given.append(application_of(app, source))
+        elif app.ref not in made:
+            given.append(reachable(found.applications[app.ref].body))
+    for ref, one in found.applications.items():
+        if ref in made or ref not in found.roots:
+            refuse_unreachable(ref, one.body)
+    bodies = [one.body for one in found.applications.values()]
+    served = (*private, *repositories(bodies, (body for body, _ in found.sets.values()), setting.repos))
     return RealControllers(
-        programs=find(setting.binaries[NAME]),
+        programs=find(setting.binaries[NAME], sets=bool(found.sets)),
         action=step.action,
         instead_of=act,
-        given=tuple(given),
-        settings=installed(act.settings, _projects(act, found, given)),
-        trees=trees,
+        given=(*given, *(found.sets[ref][0] for ref in found.given)),
+        settings=installed(act.settings, _projects(act, found, [*given, *bodies])),
+        repositories=served,
+        files=certificates(served),
         flags=step.flags,
     )
-
-
-def _sources(application: Body) -> list[Body]:
-    return listed(application, "spec", "sources") or [dig(application, "spec", "source") or {}]
-
-
-def _tree(source: Body, repos: Repos) -> Tree:
-    root = repos.find(str(source.get("repoURL") or ""))
-    if root is None:
-        raise CannotContinue(f"{FLAG} {NAME}: the source {source.get('repoURL')} is not on disk; pass --repo")
-    if source.get("chart"):
-        path = chart_in(root, str(source["chart"]), str(source.get("targetRevision") or ""))
-        return unpacked(open_any_chart(str(path)).archive)
-    return tree_at(root, DOING)
 
 
 def _input(step: Step, setting: Setting, name: str) -> tuple[Body, Tree]:
@@ -99,8 +92,9 @@ def _input(step: Step, setting: Setting, name: str) -> tuple[Body, Tree]:
     return {**source, **({"directory": {"recurse": True}} if is_plain else {})}, tree_at(Path(path), DOING)
 
 
-def _projects(act: Sync, found: FoundApplications, given: list[Body]) -> dict[str, Body]:
-    """The projects that Applications are in; those that are not described permit everything."""
-    named = {str(dig(body, "spec", "project") or "") for body in given} - {""}
+def _projects(act: Sync, found: FoundApplications, applications: list[Body]) -> dict[str, Body]:
+    """The projects of Applications, unless one deploys them; those that are not described permit everything."""
+    named = {str(dig(body, "spec", "project") or "") for body in applications} - {""}
     known = {name_of(body): body for body in act.settings.given if is_project(body)} | found.projects
-    return {name: known.get(name, {}) for name in named | known.keys()}
+    deployed = {resource.ref.name for resource in found.resources if is_project(resource.body)}
+    return {name: known.get(name, {}) for name in (named | known.keys()) - deployed}

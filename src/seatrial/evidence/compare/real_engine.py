@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from seatrial.evidence.compare.generated_names import numbered, renamed
 from seatrial.evidence.compare.side_by_side import in_order, works_side_by_side
+from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.program import Program, effective
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref
@@ -26,11 +27,16 @@ from seatrial.model.timeline import Event, Rehearsal
 NO_EFFECT = ("read", "unchanged", "waiting")
 VOLATILE = frozenset(("resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "time", "status"))
 GONE = ("deleted",)
+OF_ARGOCD = ("Application", "ApplicationSet")
+"""Kinds in which Argo CD keeps notes beside their spec, written by other means than those of the simulated one."""
+NOTED = ("managedFields", "generation")
 OF_FLUX = ".toolkit.fluxcd.io"
 """Groups of objects that Flux itself acts on, and keeps notes in."""
 RECORDS = "sh.helm.release.v1."
 RANDOM = re.compile(r"(pulumi-kubernetes)-[0-9a-f]{8}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """In managedFields: the end of the name that a resource of Pulumi has as a manager, and the uid of an owner."""
+COMMIT = re.compile(r"\[[0-9a-f]{40}\]")
+"""In a message of Argo CD: the simulated one has no commits."""
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -70,7 +76,7 @@ def _step_differences(
 
 def _said(rehearsal: Rehearsal, step: int) -> list[str]:
     """The words of an error. Where an engine works side by side, the order of its reasons is chance."""
-    error = rehearsal.steps[step].error
+    error = COMMIT.sub("[COMMIT]", rehearsal.steps[step].error)
     return sorted(re.split(r"[\n,]\s*", error)) if works_side_by_side(rehearsal) else error.split()
 
 
@@ -134,9 +140,19 @@ def _by(event: Event, rehearsal: Rehearsal) -> Event:
 
 
 def _is_compared(event: Event) -> bool:
-    if event.object.name.startswith(RECORDS) or _is_of_flux(event.object):
+    if event.object.name.startswith(RECORDS) or _is_of_flux(event.object) or _is_note(event):
         return False
     return event.effect not in NO_EFFECT and not (event.effect == "changed" and event.cause is not None)
+
+
+def _is_note(event: Event) -> bool:
+    """Whether it changes nothing but what Argo CD keeps in an Application: its status, operation and finalizers."""
+    before, after = (event.before or {}).get("spec"), (event.after or {}).get("spec")
+    return _is_of_argocd(event.object) and event.effect == "changed" and before == after
+
+
+def _is_of_argocd(ref: Ref) -> bool:
+    return ref.group == GROUP and ref.kind in OF_ARGOCD
 
 
 def _is_of_flux(ref: Ref) -> bool:
@@ -158,7 +174,14 @@ def _objects(rehearsal: Rehearsal) -> dict[Ref, Any]:
         elif event.after is not None and event.effect != "refused":
             found[event.object] = event.after
     seen = ((ref, body) for ref, body in sorted(found.items()) if not _is_of_flux(ref))
-    return {ref: _settled(body) for ref, body in seen if not ref.name.startswith(RECORDS)}
+    return {ref: _without_notes(ref, _settled(body)) for ref, body in seen if not ref.name.startswith(RECORDS)}
+
+
+def _without_notes(ref: Ref, body: Any) -> Any:
+    if not _is_of_argocd(ref):
+        return body
+    meta = {key: value for key, value in (body.get("metadata") or {}).items() if key not in NOTED}
+    return {**{key: value for key, value in body.items() if key != "operation"}, "metadata": meta}
 
 
 def _settled(value: Any) -> Any:

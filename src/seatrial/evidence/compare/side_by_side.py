@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
-from seatrial.helm.argocd_hooks import wave_of
-from seatrial.model.resource import Ref
+from seatrial.helm.argocd_hooks import TRACKING_ID, wave_of
+from seatrial.model.resource import Body, Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal, StepResult
 
 CONFLICT = "the object has been modified; please apply your changes to the latest version and try again"
@@ -81,8 +81,13 @@ def _places(rehearsal: Rehearsal, step: int) -> dict[Ref, set[WavePlace]]:
         found.setdefault(ref, set()).add(place)
     for event in rehearsal.of_step(step):
         if not found.get(event.object) and event.verb == "delete" and event.before is not None:
-            found[event.object] = {("", "", wave_of(event.before))}
+            found[event.object] = {(_tracked_by(event.before), "", wave_of(event.before))}
     return found
+
+
+def _tracked_by(body: Body) -> str:
+    """The Application that an object belongs to; those of several are deleted side by side."""
+    return annotations_of(body).get(TRACKING_ID, "").partition(":")[0]
 
 
 def _named_places(ended: StepResult) -> Iterator[tuple[Ref, WavePlace]]:
