@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from cyclopts import App, Group
+from cyclopts import App, Group, Parameter
 
 from seatrial import __version__
+from seatrial.cli.cluster import ClusterFlags
+from seatrial.cli.flags import FaultFlags, FindingFlags, FixFlags, OutputFlags, ReleaseFlags
 from seatrial.cli.help import Help
 
 ABOUT = """Rehearse a Kubernetes release before it reaches a cluster.
@@ -54,6 +56,8 @@ COMMANDS = {
     "compare-live": ("compare_live:compare_live", LIVE, 13),
 }
 """Where each command is, its group, and its place in `--help`."""
+for _flags in (ReleaseFlags, OutputFlags, FindingFlags, FaultFlags, FixFlags, ClusterFlags):
+    Parameter(name="*")(_flags)  # The name of the group is no part of the names of its flags.
 for _name, (_place, _group, _key) in COMMANDS.items():
     APP.command(f"seatrial.cli.{_place}", name=_name, group=_group, sort_key=_key)
 

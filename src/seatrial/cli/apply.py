@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 
 from seatrial.cli.cluster import CURRENT, LIVE, ClusterFlags, connect
-from seatrial.cli.flags import DEFAULT_OUTPUT, OutputFlags, Texts, flag, refuse_flags
+from seatrial.cli.flags import DEFAULT_OUTPUT, Heading, OutputFlags, Texts, flag, positional, refuse_flags
 from seatrial.model.errors import CannotContinue, NothingToCheck
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from seatrial.live.order import ApplyOrder
     from seatrial.model.resource import Ref
 
-APPLYING = Group("Apply", sort_key=1)
+APPLYING = Heading("Apply", 1)
 MARKS = {"create": "+", "update": "~", "unchanged": "=", "unknown": "?", "refused": "!"}
 
 
@@ -54,7 +54,7 @@ NO_FLAGS = ApplyFlags()
 
 
 def apply(
-    *inputs: Annotated[str, Parameter(allow_leading_hyphen=True, help="The same as -f.", show_default=False)],
+    *inputs: Annotated[str, positional("The same as -f.")],
     flags: ApplyFlags = NO_FLAGS,
     cluster: ClusterFlags = CURRENT,
     display: OutputFlags = DEFAULT_OUTPUT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from seatrial.cli.cluster import CURRENT, ClusterFlags, LiveFlag, connect, started_from
+from seatrial.cli.cluster import CURRENT, FROM_CLUSTER, LIVE, ClusterFlags, connect, started_from
 from seatrial.cli.flags import (
     ALL_FINDINGS,
     DEFAULT_OUTPUT,
@@ -17,11 +17,11 @@ from seatrial.cli.flags import (
     FaultFlags,
     FindingFlags,
     FixFlags,
-    Inputs,
     OutputFlags,
     ReleaseFlags,
     flag,
     options,
+    positional,
     refuse_flags,
     split,
 )
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    *inputs: Inputs,
+    *inputs: Annotated[str, positional()],
     release: ReleaseFlags = NO_FLAGS,
     output: Annotated[tuple[str, ...], flag("--output", "-o", group=OUTPUT, value="FORMAT[=FILE]")] = (),
     findings: FindingFlags = ALL_FINDINGS,
@@ -45,7 +45,7 @@ def check(
     since: Annotated[str, flag("--since", group=REHEARSAL, value="REF")] = "",
     rehearsal: Annotated[tuple[str, ...], flag("--rehearsal", group=REHEARSAL, value="FILE")] = (),
     faults: FaultFlags = NO_FAULTS,
-    live: LiveFlag = False,
+    live: Annotated[bool, flag("--live", group=LIVE, about=FROM_CLUSTER)] = False,
     cluster: ClusterFlags = CURRENT,
     fixing: FixFlags = NO_FIXES,
     no_cache: Annotated[bool, flag("--no-cache", group=REHEARSAL)] = False,

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Group, Parameter
-
-from seatrial.cli.flags import flag
+from seatrial.cli.flags import Heading, flag
 from seatrial.model.errors import CannotContinue
 
 if TYPE_CHECKING:
     from seatrial.live.client import Client
 
-LIVE = Group("Cluster (same flags as kubectl)", sort_key=2)
+LIVE = Heading("Cluster (same flags as kubectl)", 2)
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class ClusterFlags:
     """Which cluster is meant."""
@@ -30,14 +27,10 @@ class ClusterFlags:
 
 
 CURRENT = ClusterFlags()
-LiveFlag = Annotated[
-    bool,
-    flag("--live", group=LIVE),
-    Parameter(
-        help="Start from the current state of the cluster, as with --assume and a file of `seatrial snapshot`. A "
-        "prerequisite that it does not have is missing, and a deployed release is upgraded. The cluster is only read."
-    ),
-]
+FROM_CLUSTER = (
+    "Start from the current state of the cluster, as with --assume and a file of `seatrial snapshot`. A prerequisite "
+    "that it does not have is missing, and a deployed release is upgraded. The cluster is only read."
+)
 
 
 def started_from(cluster: ClusterFlags, *, live: bool) -> ClusterFlags | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from seatrial.cli.cluster import CURRENT, ClusterFlags, connect
-from seatrial.cli.flags import DEFAULT_OUTPUT, NO_FLAGS, OUTPUT, Inputs, OutputFlags, ReleaseFlags, flag, options
+from seatrial.cli.flags import DEFAULT_OUTPUT, NO_FLAGS, OUTPUT, OutputFlags, ReleaseFlags, flag, options, positional
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def compare_live(
-    *inputs: Inputs,
+    *inputs: Annotated[str, positional()],
     report: Annotated[str, flag("--output", "-o", group=OUTPUT, value="FILE")] = "",
     cluster: ClusterFlags = CURRENT,
     release: ReleaseFlags = NO_FLAGS,

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Group, Parameter
-
 from seatrial.cli.cluster import CURRENT, LIVE, ClusterFlags
-from seatrial.cli.flags import OUTPUT, ColorFlag, OutputFlags, flag, refuse_flags
+from seatrial.cli.flags import COLORS, OUTPUT, Color, Heading, OutputFlags, flag, positional, refuse_flags
 from seatrial.model.errors import CannotContinue, NothingToCheck
 
 if TYPE_CHECKING:
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
 READ_SECONDS_MAX = 60.0
 """For reading what a chain is made of."""
-ERROR_TEXT = Group("Error text", sort_key=1)
+ERROR_TEXT = Heading("Error text", 1)
 TOPICS = (
     "Names or codes of rules, kinds (Deployment, deploy, ExternalSecret), engines (argocd, helm@3), an error text, a "
     "file with one, or - for standard input. Part of a name, such as webhook, lists the matching rules."
@@ -29,7 +27,7 @@ JSON_VERSION = 1
 
 
 def explain(
-    *topics: Annotated[str, Parameter(allow_leading_hyphen=True, help=TOPICS, show_default=False)],
+    *topics: Annotated[str, positional(TOPICS)],
     engine: Annotated[str, flag("--engine", group=ERROR_TEXT, value="NAME")] = "",
     step: Annotated[str, flag("--step", group=ERROR_TEXT, value="NAME")] = "",
     live: Annotated[bool, flag("--live", group=LIVE)] = False,
@@ -37,7 +35,7 @@ def explain(
     cluster: ClusterFlags = CURRENT,
     output: Annotated[Literal["full", "json"], flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
     verbose: Annotated[bool, flag("--verbose", "-v", group=OUTPUT)] = False,
-    color: ColorFlag = "auto",
+    color: Annotated[Color, flag("--color", group=OUTPUT, value="WHEN", about=COLORS)] = "auto",
 ) -> int:
     """Explain a rule, a kind, an engine, or an error text. Without an argument, list all rules.
 

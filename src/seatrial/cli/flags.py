@@ -6,24 +6,31 @@ import csv
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import reduce
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from cyclopts import Group, Parameter
+from functools import cache, reduce
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from seatrial.model.errors import CannotContinue
 
 if TYPE_CHECKING:
+    from cyclopts import Group
+
     from seatrial.model.options import CheckOptions, Limits
 
 Color = Literal["auto", "always", "never"]
 
-VALUES = Group("Values (same flags as helm)", sort_key=2)
-REHEARSAL = Group("What to rehearse", sort_key=1)
-FINDINGS = Group("Findings", sort_key=3)
-OUTPUT = Group("Output", sort_key=4)
-FIXES = Group("Fixes", sort_key=5)
+
+class Heading(NamedTuple):
+    """A group of flags in `--help`, and its place there."""
+
+    title: str
+    place: int
+
+
+VALUES = Heading("Values (same flags as helm)", 2)
+REHEARSAL = Heading("What to rehearse", 1)
+FINDINGS = Heading("Findings", 3)
+OUTPUT = Heading("Output", 4)
+FIXES = Heading("Fixes", 5)
 
 INPUTS = (
     "Charts (folders or .tgz), manifests (files or folders; kustomizations; Flux or Argo CD resources), Pulumi "
@@ -32,18 +39,39 @@ INPUTS = (
 )
 
 
-def flag(*names: str, group: Group, value: str = "") -> Any:
-    """A flag whose value may begin with a dash, as with Helm's flags."""
+def flag(*names: str, group: Heading, value: str = "", about: str = "") -> Any:
+    """A flag whose value may begin with a dash, as with Helm's flags. Called by cyclopts, which reads annotations."""
+    from cyclopts import Parameter
+
+    described = {"help": about} if about else {}  # Otherwise by its docstring.
     return Parameter(
-        name=names, group=group, metavar=value or None, allow_leading_hyphen=True, negative=(), show_default=False
+        name=names,
+        group=_group(group),
+        metavar=value or None,
+        allow_leading_hyphen=True,
+        negative=(),
+        show_default=False,
+        **described,
     )
 
 
-Inputs = Annotated[str, Parameter(allow_leading_hyphen=True, help=INPUTS, show_default=False)]
+def positional(about: str = INPUTS) -> Any:
+    """The arguments that are not flags."""
+    from cyclopts import Parameter
+
+    return Parameter(allow_leading_hyphen=True, help=about, show_default=False)
+
+
+@cache
+def _group(heading: Heading) -> Group:
+    from cyclopts import Group
+
+    return Group(heading.title, sort_key=heading.place)
+
+
 Texts = tuple[str, ...]
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)  # cyclopts reads dataclasses, not msgspec's
 class ReleaseFlags:
     """What to rehearse, and with which values."""
@@ -117,12 +145,9 @@ class ReleaseFlags:
     """Like --set, with the value taken literally."""
 
 
-ColorFlag = Annotated[
-    Color, flag("--color", group=OUTPUT, value="WHEN"), Parameter(help="When to use colour; NO_COLOR turns it off.")
-]
+COLORS = "When to use colour; NO_COLOR turns it off."
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class OutputFlags:
     """How much is written, and whether in colour."""
@@ -131,10 +156,9 @@ class OutputFlags:
     """Print findings only."""
     verbose: Annotated[bool, flag("--verbose", "-v", group=OUTPUT)] = False
     """Print everything in full."""
-    color: ColorFlag = "auto"
+    color: Annotated[Color, flag("--color", group=OUTPUT, value="WHEN", about=COLORS)] = "auto"
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class FindingFlags:
     """Which findings are reported, and which fail the check."""
@@ -157,7 +181,6 @@ class FindingFlags:
     """Write all findings to FILE, for --baseline."""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class FaultFlags:
     """What may go wrong beside the release."""
@@ -174,7 +197,6 @@ class FaultFlags:
     `seatrial run --schedule FILE` replays."""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class FixFlags:
     """What becomes of proven fixes."""
@@ -258,6 +280,8 @@ def refuse_flags(verb: str, inputs: Iterable[str]) -> None:
     unknown = next((text for text in inputs if text.startswith("-") and text != "-"), None)
     if unknown is None:
         return
+    from difflib import get_close_matches
+
     from seatrial.cli.app import APP
 
     name = unknown.partition("=")[0]

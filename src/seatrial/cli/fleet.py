@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Group, Parameter
-
 from seatrial.cli.flags import (
     ALL_FINDINGS,
     DEFAULT_OUTPUT,
     NO_FLAGS,
     OUTPUT,
     FindingFlags,
+    Heading,
     OutputFlags,
     ReleaseFlags,
     flag,
     options,
+    positional,
     split,
 )
 from seatrial.model.errors import CannotContinue
@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     from seatrial.cli.outputs import ReportTarget
     from seatrial.model.fleet import Fleet
 
-WHERE = Group("Where it runs", sort_key=0)
+WHERE = Heading("Where it runs", 0)
 INPUTS = "Fleet files; charts, folders of charts, trial files, manifests, Pulumi programs; quoted globs ('charts/*')."
-
-FleetInputs = Annotated[str, Parameter(allow_leading_hyphen=True, help=INPUTS, show_default=False)]
 
 
 def fleet(
-    *inputs: FleetInputs,
+    *inputs: Annotated[str, positional(INPUTS)],
     on: Annotated[str, flag("--on", group=WHERE, value="tcp://HOST:PORT")] = "",
     processes: Annotated[int, flag("--processes", group=WHERE, value="NUMBER")] = 0,
     no_cache: Annotated[bool, flag("--no-cache", group=WHERE)] = False,

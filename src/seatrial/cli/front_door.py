@@ -97,6 +97,10 @@ def _ended_as_interrupted() -> Iterator[None]:
 
 
 def _run(arguments: list[str]) -> int:
+    from seatrial.cli import quick
+
+    if plain := quick.command(arguments):
+        return plain()
     from cyclopts import CycloptsError
 
     from seatrial.cli.app import APP, COMMANDS, all_loaded

@@ -12,12 +12,12 @@ from seatrial.cli.flags import (
     NO_FLAGS,
     OUTPUT,
     REHEARSAL,
-    Inputs,
     OutputFlags,
     ReleaseFlags,
     Texts,
     flag,
     options,
+    positional,
     refuse_flags,
     split,
 )
@@ -47,7 +47,7 @@ TARGETS = (
 
 @GENERATE.command
 def order(
-    *inputs: Inputs,
+    *inputs: Annotated[str, positional()],
     target: Annotated[str, flag("--for", group=REHEARSAL, value="ENGINE")],
     release: ReleaseFlags = NO_FLAGS,
     output: Annotated[Literal["yaml", "json"], flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "yaml",
@@ -212,7 +212,7 @@ def health(
 
 @GENERATE.command
 def note(
-    *inputs: Inputs,
+    *inputs: Annotated[str, positional()],
     file: Annotated[str, flag("--check", group=OUTPUT, value="FILE")] = "",
     release: ReleaseFlags = NO_FLAGS,
     display: OutputFlags = DEFAULT_OUTPUT,
@@ -259,7 +259,7 @@ def note(
 
 
 @GENERATE.command
-def trial(*inputs: Inputs, release: ReleaseFlags = NO_FLAGS) -> int:
+def trial(*inputs: Annotated[str, positional()], release: ReleaseFlags = NO_FLAGS) -> int:
     """Write the trial of these flags as a file, to change and extend it.
 
     Save it in the folder in which you ran this: its paths are relative to the file. docs/trials.md lists everything
@@ -277,7 +277,9 @@ def trial(*inputs: Inputs, release: ReleaseFlags = NO_FLAGS) -> int:
 
 
 @GENERATE.command
-def test(*inputs: Inputs, release: ReleaseFlags = NO_FLAGS, display: OutputFlags = DEFAULT_OUTPUT) -> int:
+def test(
+    *inputs: Annotated[str, positional()], release: ReleaseFlags = NO_FLAGS, display: OutputFlags = DEFAULT_OUTPUT
+) -> int:
     """Write a trial file with what is so now, so that a fixed fault does not come back.
 
     It expects the outcome of each step, the objects that exist after it, that nothing is deleted that is not deleted

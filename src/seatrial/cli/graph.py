@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from seatrial.cli.flags import DEFAULT_OUTPUT, NO_FLAGS, OUTPUT, Inputs, OutputFlags, ReleaseFlags, flag, options
+from seatrial.cli.flags import DEFAULT_OUTPUT, NO_FLAGS, OUTPUT, OutputFlags, ReleaseFlags, flag, options, positional
 
 Format = Literal["tree", "dot", "mermaid", "json"]
 
 
 def graph(
-    *inputs: Inputs,
+    *inputs: Annotated[str, positional()],
     release: ReleaseFlags = NO_FLAGS,
     output: Annotated[Format, flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "tree",
     display: OutputFlags = DEFAULT_OUTPUT,

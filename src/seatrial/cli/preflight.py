@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from seatrial.cli.cluster import CURRENT, ClusterFlags, connect
-from seatrial.cli.flags import DEFAULT_OUTPUT, NO_FLAGS, OUTPUT, Inputs, OutputFlags, ReleaseFlags, flag, options
+from seatrial.cli.flags import DEFAULT_OUTPUT, NO_FLAGS, OUTPUT, OutputFlags, ReleaseFlags, flag, options, positional
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ SIGNS: dict[State, tuple[str, Role]] = {
 
 
 def preflight(
-    *inputs: Inputs,
+    *inputs: Annotated[str, positional()],
     output: Annotated[Literal["full", "json"], flag("--output", "-o", group=OUTPUT, value="FORMAT")] = "full",
     cluster: ClusterFlags = CURRENT,
     release: ReleaseFlags = NO_FLAGS,

@@ -10,11 +10,11 @@ from seatrial.cli.flags import (
     NO_FLAGS,
     OUTPUT,
     REHEARSAL,
-    Inputs,
     OutputFlags,
     ReleaseFlags,
     flag,
     options,
+    positional,
 )
 from seatrial.model.mix import Pacing, parse
 from seatrial.model.timeline import SCHEDULES, Schedule
@@ -28,7 +28,7 @@ SEEDED: Schedule = "seeded"
 
 
 def run(
-    *inputs: Inputs,
+    *inputs: Annotated[str, positional()],
     release: ReleaseFlags = NO_FLAGS,
     schedule: Annotated[str, flag("--schedule", group=REHEARSAL, value="NAME|FILE")] = "ordinary",
     seed: Annotated[int, flag("--seed", group=REHEARSAL, value="NUMBER")] = 0,

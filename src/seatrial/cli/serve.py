@@ -9,15 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Group
-
-from seatrial.cli.flags import OUTPUT, OutputFlags, Texts, flag
+from seatrial.cli.flags import OUTPUT, Heading, OutputFlags, Texts, flag
 from seatrial.model.timeline import Schedule
 
 if TYPE_CHECKING:
     from seatrial.cluster.server.http import ApiServer
 
-CLUSTER = Group("Cluster", sort_key=1)
+CLUSTER = Heading("Cluster", 1)
 POLL_SECONDS = 0.1
 """How often the timeline is checked for new events."""
 CALM_SECONDS = 0.25

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Annotated
 
 from seatrial.cli.cluster import CURRENT, ClusterFlags, connect
-from seatrial.cli.flags import DEFAULT_OUTPUT, NO_FLAGS, OUTPUT, Inputs, OutputFlags, ReleaseFlags, flag, options
+from seatrial.cli.flags import DEFAULT_OUTPUT, NO_FLAGS, OUTPUT, OutputFlags, ReleaseFlags, flag, options, positional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def snapshot(
-    *inputs: Inputs,
+    *inputs: Annotated[str, positional()],
     output: Annotated[str, flag("--output", "-o", group=OUTPUT, value="FILE")] = "-",
     cluster: ClusterFlags = CURRENT,
     release: ReleaseFlags = NO_FLAGS,

@@ -6,16 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from seatrial.cli.cluster import CURRENT, LIVE, ClusterFlags
-from seatrial.cli.flags import (
-    DEFAULT_OUTPUT,
-    NO_FLAGS,
-    OUTPUT,
-    Inputs,
-    OutputFlags,
-    ReleaseFlags,
-    flag,
-    options,
-)
+from seatrial.cli.flags import DEFAULT_OUTPUT, NO_FLAGS, OUTPUT, OutputFlags, ReleaseFlags, flag, options, positional
 
 if TYPE_CHECKING:
     from seatrial.live.client import Client
@@ -29,7 +20,7 @@ JSON_VERSION = 1
 
 
 def verify(
-    *inputs: Inputs,
+    *inputs: Annotated[str, positional()],
     before: Annotated[str, flag("--before", group=LIVE, value="FILE")] = "",
     uninstalled: Annotated[bool, flag("--uninstalled", group=LIVE)] = False,
     release: ReleaseFlags = NO_FLAGS,

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Group, Parameter
-
 from seatrial.cli.cluster import CURRENT, LIVE, ClusterFlags, connect
-from seatrial.cli.flags import DEFAULT_OUTPUT, OutputFlags, Texts, flag, refuse_flags
+from seatrial.cli.flags import DEFAULT_OUTPUT, Heading, OutputFlags, Texts, flag, positional, refuse_flags
 from seatrial.model.errors import CannotContinue
 
 if TYPE_CHECKING:
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from seatrial.live.waiting import Progress, Report
     from seatrial.live.wanted import Target
 
-WAITING = Group("Waiting", sort_key=1)
+WAITING = Heading("Waiting", 1)
 TARGETS = (
     "What to wait for: webhook/NAME, crd/NAME[:VERSION], secret/NAME[:KEY,KEY], image/IMAGE, imagestreamtag/NAME:TAG, "
     "pvc/NAME, release/NAME (Helm), app/NAME (Argo CD), kustomization/NAME and helmrelease/NAME (Flux), or KIND/NAME. "
@@ -28,7 +26,7 @@ TARGETS = (
 
 
 def wait(
-    *targets: Annotated[str, Parameter(allow_leading_hyphen=True, help=TARGETS, show_default=False)],
+    *targets: Annotated[str, positional(TARGETS)],
     files: Annotated[Texts, flag("--filename", "-f", group=WAITING, value="FILE")] = (),
     timeout: Annotated[str, flag("--timeout", group=WAITING, value="TIME")] = "5m",
     namespace: Annotated[str, flag("--namespace", "-n", group=LIVE, value="NAME")] = "",
