@@ -387,15 +387,24 @@ def test_assumed_objects_must_be_of_a_served_kind(capsys: Capture, tmp_path: Pat
     )
 
 
-def test_the_command_lifts_the_rate_limit_of_helm() -> None:
-    """The Go runtime reads the environment at process start, so the process restarts itself."""
-    code = "from seatrial.cli import main; main(); print(open('/proc/self/environ').read().count('HELM_QPS=1000000'))"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("HELM_")}
-    if sys.platform != "linux":
-        pytest.skip("only Linux shows the environment that a process was started with")
-    command = [sys.executable, "-c", code, "explain", "ST101"]
-    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert said.stdout.splitlines()[-1] == "1"
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment that a process was started with")
+@pytest.mark.parametrize(
+    ("size", "command", "restarted"), [(10, "check", 0), (200_000, "check", 1), (10, "run", 1), (10, "explain", 0)]
+)
+def test_the_command_sets_the_environment_of_go(tmp_path: Path, size: int, command: str, restarted: int) -> None:
+    """Go reads it at process start, so the process restarts itself where that matters. Other processes inherit it."""
+    code = """if True:
+        import os
+        from seatrial.cli import main
+        main()
+        print(open('/proc/self/environ').read().count('GOGC=300'), os.environ['GOGC'], os.environ['HELM_QPS'])
+    """
+    (tmp_path / "chart").mkdir()
+    (tmp_path / "chart" / "values.yaml").write_text(" " * size)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HELM_", "GO"))}
+    given = [sys.executable, "-c", code, command, "chart"]
+    said = subprocess.run(given, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert said.stdout.splitlines()[-1] == f"{restarted} 300 1000000"
 
 
 def test_the_package_runs_with_python_dash_m() -> None:

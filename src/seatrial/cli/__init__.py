@@ -1,4 +1,4 @@
-"""The entry point. Imports next to nothing: a command restarts its process before it does anything else."""
+"""The entry point. Imports next to nothing: a command may restart its process before it does anything else."""
 
 import os
 import sys
@@ -9,6 +9,8 @@ from seatrial.helm.environment import HELM_ENVIRONMENT
 FAILED = 2
 NOTHING = 3
 INTERRUPTED = 130
+SMALL_ENTRIES_MAX = 200
+SMALL_BYTES_MAX = 100_000
 
 
 def main(arguments: list[str] | tuple[str, ...] | None = None) -> int:
@@ -20,7 +22,7 @@ def main(arguments: list[str] | tuple[str, ...] | None = None) -> int:
         sys.stdout.write(f"seatrial {__version__}\n")
         return 0
     if arguments is None:
-        _restart_with(HELM_ENVIRONMENT)
+        _set(HELM_ENVIRONMENT, restarts=not _is_small(given))
     from seatrial.cli.front_door import run
 
     return run(given, ends=arguments is None)
@@ -32,8 +34,38 @@ def _without_streams() -> int:
     return FAILED
 
 
-def _restart_with(environment: dict[str, str]) -> None:
-    """Restart this process with `environment`: the Go runtime reads the environment only at process start."""
+def _set(environment: dict[str, str], *, restarts: bool) -> None:
+    """Set `environment` for other processes and, if this one restarts, for it: Go reads it only at process start."""
     missing = any(os.environ.get(name) != value for name, value in environment.items())
-    if missing and os.name == "posix" and sys.executable:
-        os.execve(sys.executable, sys.orig_argv, {**os.environ, **environment})
+    os.environ.update(environment)
+    if missing and restarts and os.name == "posix" and sys.executable:
+        os.execv(sys.executable, sys.orig_argv)
+
+
+def _is_small(given: list[str]) -> bool:
+    """Whether Go's settings make no difference: a check of small charts, and what calls no Helm.
+
+    To restart takes longer than they save. The rate limit of Helm is an option of its library as well.
+    """
+    if given[:1] == ["explain"]:
+        return True
+    paths = [word for word in given[1:] if os.path.lexists(word)]
+    return given[:1] == ["check"] and bool(paths) and all(map(_is_small_folder, paths))
+
+
+def _is_small_folder(path: str) -> bool:
+    folders, seen, size = [path], 0, 0
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    seen += 1
+                    if entry.is_dir():
+                        folders.append(entry.path)
+                    else:
+                        size += entry.stat().st_size
+                    if seen > SMALL_ENTRIES_MAX or size > SMALL_BYTES_MAX:
+                        return False
+        except OSError:  # A file, which may name other folders, or one that cannot be read.
+            return False
+    return True
