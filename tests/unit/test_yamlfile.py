@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from seatrial.model.resource import Place
 from seatrial.text.source import Text, edited
 from seatrial.text.yamlfile import BrokenYaml, Document, documents, parse, without_items
-from seatrial.text.yamlnode import InvalidYaml, body_of, value_of
+from seatrial.text.yamlnode import InvalidYaml, body_of, nodes, resolve_path, value_of
 
 # The value that Kubernetes reads; the test below compares it with Helm.
 SCALARS: dict[str, Any] = {
@@ -332,3 +332,36 @@ def test_what_is_cached_without_separator_and_comments_is_the_same(content: str)
             return invalid.problem, invalid.index
 
     assert read(body_of) == read(value_of)
+
+
+ENTRIES = (
+    "metadata:\n  name: x\n  labels: {a: b}\n",
+    "spec:\n- a: 1\n- b: 2\n",
+    "spec: 'quoted\nmetadata: no key'\n",
+    "data: {a: 1,\nspec: 2}\n",
+    "data: &d\n  name: y\n",
+    "metadata: *d\n",
+    "status:\n  <<: *d\n",
+    "<<: {metadata: {name: z}}\n",
+    '"metadata":\n  name: q\n',
+    "kind: |\n  text\n",
+    "# metadata: comment\n",
+    "\n",
+    "---\n",
+)
+PATHS: tuple[tuple[str | int, ...], ...] = (
+    *((), ("metadata",), ("metadata", "name"), ("spec",), ("spec", 1, "b"), ("status", "name")),
+    *(("data", "spec"), ("kind",), (0,)),
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.sampled_from(ENTRIES), max_size=5).map("".join), st.sampled_from(PATHS))
+def test_a_place_is_the_same_whether_the_rest_of_the_document_is_read_or_not(
+    content: str, path: tuple[str | int, ...]
+) -> None:
+    try:
+        document = parse(Text("m.yaml", content))
+    except BrokenYaml:
+        return
+    assert document.offset(*path) == resolve_path(nodes(content), path)[0]

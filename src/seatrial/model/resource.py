@@ -110,8 +110,8 @@ def ref_of(body: Body, *, namespaced: bool = True, namespace: str = "") -> Ref:
 
 def dig(body: Any, *path: str | int) -> Any:
     """The value at `path`, or None if a part of it is missing."""
-    for key in path:  # Called so often that `match` would show.
-        if isinstance(body, dict) and isinstance(key, str):
+    for key in path:  # Called so often that `match` would show, and so would a look at the type of the key.
+        if isinstance(body, dict):
             body = body.get(key)
         elif isinstance(body, list) and isinstance(key, int) and -len(body) <= key < len(body):
             body = body[key]

@@ -30,6 +30,8 @@ from seatrial.text.yamlnode import (
 
 _SEPARATOR = re.compile(r"^---(.*)$", re.MULTILINE)
 _BLANK = re.compile(r"\s*")
+_FIRST_COLUMN = re.compile(r"^[^\s#].*", re.MULTILINE)
+_KEY = re.compile(r"([A-Za-z]\w*):(?:\s|\Z)")
 
 
 class BrokenYaml(CannotContinue):
@@ -54,7 +56,7 @@ class Document(Struct, frozen=True):
 
     def offset(self, *path: str | int) -> int:
         """Like `place`, as an offset in the file."""
-        return self.span.start + resolve_path(nodes(self._content), path)[0]
+        return self.span.start + _start(self._content, path)
 
     def entry(self, *path: str | int) -> Span | None:
         """The key and value at `path`, or the list item without its dash. None if `path` does not exist."""
@@ -118,6 +120,27 @@ def without_items(document: Document, path: Path, removed: Collection[int]) -> l
         edits = [Edit(Span(starts[index], starts[index + 1]), "") for index in sorted(removed)]
     first = document.span.start
     return [Edit(Span(first + e.span.start, first + e.span.end), e.new) for e in edits]
+
+
+def _start(content: str, path: Path) -> int:
+    """Where the key or item at `path` begins. Most of a large document does not matter for that."""
+    end = _end_of_first(content, path[0]) if path else None
+    if end is not None:
+        try:
+            return resolve_path(nodes(content[:end]), path)[0]
+        except InvalidYaml:  # What looked like a key is in a quoted string, say.
+            pass
+    return resolve_path(nodes(content), path)[0]
+
+
+def _end_of_first(content: str, key: str | int) -> int | None:
+    """Where the entry of a plain key in the first column ends; None unless all others are plain as well."""
+    lines = list(_FIRST_COLUMN.finditer(content))
+    named = [_KEY.match(line[0]) for line in lines]
+    keys = [found[1] for found in named if found]
+    if len(keys) != len(lines) or len(set(keys)) != len(keys) or key not in keys[:-1]:
+        return None
+    return lines[keys.index(str(key)) + 1].start()
 
 
 def _document(text: Text, span: Span) -> Iterator[Document]:

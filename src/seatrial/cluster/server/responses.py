@@ -42,10 +42,10 @@ class HttpRequest(Struct, frozen=True):
     user: User = ADMIN
 
 
-def reply_to(cluster: Cluster, request: HttpRequest) -> HttpResponse:
-    """The response to a request that is not a watch."""
+def reply_to(cluster: Cluster, request: HttpRequest, parsed: list[Request] | None = None) -> HttpResponse:
+    """The response to a request that is not a watch. `parsed` keeps what it is, for one that is sent again."""
     try:
-        return _response(cluster, request)
+        return _response(cluster, request, [] if parsed is None else parsed)
     except Refused as refused:
         return refusal(refused.code, refused.status())
 
@@ -57,27 +57,34 @@ def refusal(code: int, status: Body) -> HttpResponse:
     return HttpResponse(code, msgspec.json.encode(status))
 
 
-def _response(cluster: Cluster, request: HttpRequest) -> HttpResponse:
+def _response(cluster: Cluster, request: HttpRequest, parsed: list[Request]) -> HttpResponse:
     if (response := _without_objects(cluster, request.path, request.accept)) is not None:
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()
         return response
-    query = Query(request.query)
-    parsed = routes.to_request(request.method, request.path, query, request.content_type, request.body, request.actor)
-    api_request = msgspec.structs.replace(parsed, user=request.user)
+    if not parsed:
+        parsed.append(_parsed(request))
+    api_request = parsed[0]
     if api_request.subresource == "log":
         return _log(cluster, api_request)
-    if not api_request.field_manager and api_request.patch_type != "apply":
-        api_request = msgspec.structs.replace(api_request, field_manager=request.agent)
     reply = cluster.request(api_request)
     if reply.code == 404:
         return refusal(reply.code, reply.body)
     if reply.code == 200 and api_request.verb in ("get", "list") and not api_request.subresource:
         if table.wants_table(request.accept):
-            return HttpResponse(200, msgspec.json.encode(_table(cluster, api_request, reply.body, query)), table.TABLE)
+            return HttpResponse(
+                200, msgspec.json.encode(_table(cluster, api_request, reply.body, Query(request.query))), table.TABLE
+            )
         if wants_partial(request.accept):
             return HttpResponse(200, msgspec.json.encode(as_partial(reply.body)))
     return HttpResponse(reply.code, msgspec.json.encode(reply.body), warnings=reply.warnings)
+
+
+def _parsed(http: HttpRequest) -> Request:
+    request = routes.to_request(http.method, http.path, Query(http.query), http.content_type, http.body, http.actor)
+    named = request.field_manager or request.patch_type == "apply" or request.subresource == "log"
+    manager = request.field_manager if named else http.agent
+    return msgspec.structs.replace(request, user=http.user, field_manager=manager)
 
 
 def _log(cluster: Cluster, request: Request) -> HttpResponse:

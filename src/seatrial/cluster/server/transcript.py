@@ -21,7 +21,7 @@ from seatrial.cluster.server.connection import objects_of
 from seatrial.cluster.server.responses import HttpRequest, HttpResponse, reply_to
 from seatrial.cluster.watch import Watch
 from seatrial.helm import records
-from seatrial.model.resource import Body, Ref, listed
+from seatrial.model.resource import Body, Ref, listed, uid_of
 from seatrial.model.timeline import Event
 
 VOLATILE = frozenset(
@@ -64,6 +64,8 @@ class Answered(Struct, frozen=True):
     response: HttpResponse
     polled: tuple[Ref, ...]
     """The objects that the client waited for with this request."""
+    parsed: list[Request] = []
+    """What the request is, once it was replayed."""
 
     @property
     def follows_progress(self) -> bool:
@@ -252,7 +254,7 @@ def _groups_mapped(lines: Sequence[TranscriptLine], index: int) -> frozenset[str
 
 def _compare(line: Answered, cluster: Cluster, groups: frozenset[str] | None) -> None:
     request, recorded = line.request, line.response
-    response = reply_to(cluster, request)
+    response = reply_to(cluster, request, line.parsed)
     if response == recorded:
         return
     codes = {response.code, recorded.code}
@@ -264,11 +266,11 @@ def _compare(line: Answered, cluster: Cluster, groups: frozenset[str] | None) ->
 def _same(one: bytes, other: bytes, groups: frozenset[str] | None) -> bool:
     """Whether a client that does not wait takes these responses alike; of discovery it reads `groups` only."""
     here, there = _content(one), _content(other)
-    if here == there:
+    if _alike(here, there):
         return True
     if groups is not None:
         return _in_groups(here, groups) == _in_groups(there, groups)
-    return _timeless(here) == _timeless(there)
+    return _timeless(_comparable(here)) == _timeless(_comparable(there))
 
 
 def _in_groups(listed: object, groups: frozenset[str]) -> object:
@@ -300,7 +302,7 @@ def _compare_watch(line: Watched, cluster: Cluster) -> None:
     expected = {(ref.namespace, ref.name) for ref in of_kind if request.namespace in ("", ref.namespace)}
     if expected and _all_ready(here, expected, line.is_ready) and _all_ready(seen, expected, line.is_ready):
         return
-    if [_comparable(body) for body in here] != [_comparable(body) for body in seen]:
+    if not _all_alike(here, seen):
         raise ReplayDiffers(f"watch {kind.kind}")
 
 
@@ -334,18 +336,57 @@ def _content(data: bytes) -> object:
     return _without_status(body)
 
 
-def _without_status(body: Body) -> object:
+def _without_status(body: Body) -> Body:
     rest = {key: value for key, value in body.items() if key != "status"}
     meta = rest.get("metadata")
     if isinstance(meta, dict) and "managedFields" in meta:
         others = [entry for entry in meta["managedFields"] if entry.get("subresource") != "status"]
         rest["metadata"] = {**meta, "managedFields": others}
-    return _comparable(rest)
+    return rest
 
 
-def _comparable(body: Body) -> object:
-    """An object without counters and times. Its uid may also be in its labels."""
-    return _without_volatile(body, str((body.get("metadata") or {}).get("uid") or "\0"))
+def _alike(one: object, other: object) -> bool:
+    """Whether two objects, or two lists of them, are the same but for counters and times."""
+    if one == other:
+        return True
+    if isinstance(one, dict) and isinstance(other, dict) and "items" in one and "items" in other:
+        return {**one, "items": ()} == {**other, "items": ()} and _all_alike(one["items"], other["items"])
+    return _is_same(one, other, _uid(one), _uid(other))
+
+
+def _all_alike(ones: list[Any], others: list[Any]) -> bool:
+    return len(ones) == len(others) and all(map(_alike, ones, others))
+
+
+def _uid(value: object) -> str:
+    """The uid of an object, which may also be in its labels."""
+    return (uid_of(value) if isinstance(value, dict) else "") or "\0"
+
+
+def _is_same(one: Any, other: Any, uid: str, other_uid: str) -> bool:
+    """Whether values are equal without counters and times. Only what differs is looked into."""
+    if one == other:
+        return True
+    match one, other:
+        case dict(), dict():
+            return one.keys() == other.keys() and all(
+                bool(value) == bool(other[key]) if key in VOLATILE else _is_same(value, other[key], uid, other_uid)
+                for key, value in one.items()
+            )
+        case list(), list():
+            return len(one) == len(other) and all(
+                _is_same(mine, theirs, uid, other_uid) for mine, theirs in zip(one, other, strict=True)
+            )
+        case str(), str():
+            return one.replace(uid, "") == other.replace(other_uid, "")
+    return False
+
+
+def _comparable(content: object) -> object:
+    """An object, or a list of them, without counters and times."""
+    if isinstance(content, dict) and "items" in content:
+        return {**content, "items": [_comparable(item) for item in content["items"]]}
+    return _without_volatile(content, _uid(content))
 
 
 def _without_volatile(value: Any, uid: str) -> Any:
