@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seatrial.cluster.tables.column import AGE, NAME, Cell, Column, Columns, at, count, joined
-from seatrial.cluster.validation.quantity import canonical
+from seatrial.kinds.core.quantities import canonical
 from seatrial.model.resource import Body, annotations_of, dig, listed, metadata, name_of
 
 _ACCESS_MODES = {

@@ -15,8 +15,8 @@ from seatrial.cluster.validation.causes import (
     required,
     unsupported,
 )
-from seatrial.cluster.validation.quantity import amount, canonical
 from seatrial.cluster.validation.scalars import IDS, NOT_NEGATIVE, PORTS, not_negative, one_of, port
+from seatrial.kinds.core.quantities import amount, canonical
 from seatrial.model.resource import Body
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")

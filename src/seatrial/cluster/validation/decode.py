@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from seatrial.cluster.discovery.schema import definition_name, definitions
 from seatrial.cluster.validation.gotext import plain
-from seatrial.cluster.validation.quantity import quantity_fault
+from seatrial.kinds.core.quantities import quantity_fault
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model.resource import Body
 

@@ -15,9 +15,9 @@ from seatrial.cluster.validation.causes import (
     too_long,
     unsupported,
 )
-from seatrial.cluster.validation.quantity import amount, canonical
 from seatrial.cluster.validation.scalars import one_of, selector
 from seatrial.cluster.validation.volumes import SOURCES
+from seatrial.kinds.core.quantities import amount, canonical
 from seatrial.model.resource import Body, annotations_of
 
 DATA_BYTES_MAX = 1024 * 1024

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from seatrial.engines import script
 from seatrial.engines.flux.ignoring import as_live, paths
+from seatrial.engines.flux.normalizing import normalized
 from seatrial.engines.flux.objects import Kustomization
 from seatrial.engines.flux.takeover import MANAGER, takeover
 from seatrial.engines.script import Answer, Command, DescribedObject, Part, Wait
@@ -44,7 +45,8 @@ def apply_stage(stage: Iterable[DescribedObject], kustomization: Kustomization) 
         if _is_left_alone(target.body, live):
             skipped.append(target.ref)
             continue
-        sent = as_live(marked(target.body, kustomization), live.body, paths(target, kustomization.ignored))
+        body = marked(normalized(target.body), kustomization)
+        sent = as_live(body, live.body, paths(target, kustomization.ignored))
         tried = yield about(target, "apply", sent, dry_run=True)
         if live.code == 200 and _is_immutable(tried) and _is_forced(target.body, live.body, kustomization):
             tried = yield from _made_way(target, sent)
