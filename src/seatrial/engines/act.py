@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from seatrial.engines.postrendered import PostRendered
 from seatrial.model.program import Program
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, Ref
@@ -49,6 +50,9 @@ class HelmAct(Struct, frozen=True):
     """How the real Helm renders for a simulated one a chart that uses `lookup`."""
     as_version: tuple[int, ...] = ()
     """The version that is asked for, if another one is rehearsed in its place."""
+    manager: str = ""
+    """The field manager, if it is not Helm's own."""
+    adds: PostRendered = PostRendered()
 
 
 class ProgramFolder(Struct, frozen=True):

@@ -21,7 +21,6 @@ from seatrial.engines.act import Act, Apply, HelmAct, Invocation, RealController
 from seatrial.engines.engine import Before, Engine, PlannedStep, Scene, SeenByCluster, load
 from seatrial.engines.script import Answer, Render, play
 from seatrial.helm import records as helmrecords
-from seatrial.helm import sdk as helmsdk
 from seatrial.helm.versions import CRDS_NOT_AWAITED
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.errors import CannotContinue, TryAgain
@@ -31,6 +30,7 @@ from seatrial.model.resource import Body, Ref, dig, labels_of, metadata, uid_of
 from seatrial.model.timeline import Event, Outcome, Rehearsal, Schedule, StepResult, renumbered_result
 from seatrial.plan.plan import Plan
 from seatrial.play import timed_out_hooks
+from seatrial.play.embedded_helm import writes_of
 from seatrial.play.heard import Heard, Recorded, Replays
 from seatrial.play.in_process import InProcess
 from seatrial.play.over_http import OverHttp, refuse_environment
@@ -322,11 +322,9 @@ def _real_client(
     """Each act has a server of its own: what a cancelled client still sends ends with it."""
     run, action = load(engine).run, load(engine).action(act.action)
     assert run is not None
-    is_library = isinstance(act, HelmAct) and not act.binary and not helmsdk.missing
-    manager = helmsdk.FIELD_MANAGER if is_library else ""
     start = cluster.recorder.count
     in_turn = action is not None and bool(action.unordered)
-    with ApiServer(cluster, actor=engine, client_manager=manager, transcript=transcript, in_turn=in_turn) as server:
+    with ApiServer(cluster, actor=engine, transcript=transcript, in_turn=in_turn, **writes_of(act)) as server:
         ended = run(act, OverHttp(cluster, server))
     if ended.outcome == "failed":
         refuse_environment(ended.error)

@@ -184,14 +184,15 @@ class Connection(asyncio.Protocol):
 
     def _http_request(self, method: str, url: str, headers: dict[bytes, bytes], body: bytes) -> HttpRequest:
         path, _, query = url.partition("?")
-        agent = headers.get(b"user-agent", b"").decode("latin-1").partition("/")[0]
+        agent = self.server.manager or headers.get(b"user-agent", b"").decode("latin-1").partition("/")[0]
+        content_type = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip()
         return HttpRequest(
             method=method,
             path=path,
-            query=self.server.with_actor(query),
-            content_type=headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip(),
+            query=self.server.with_manager(query),
+            content_type=content_type,
             accept=headers.get(b"accept", b"").decode("latin-1"),
-            body=body,
+            body=self.server.rewritten(method, content_type, body),
             actor=self.server.actor or agent or "user",
             agent=agent,
             user=rbac.user_of(self.server.cluster, headers),

@@ -20,6 +20,7 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.server.connection import Connection, objects_of
 from seatrial.cluster.server.guard import Guard
 from seatrial.cluster.server.in_turn import Answer, InTurn
+from seatrial.cluster.server.routes import PROTOBUF
 from seatrial.cluster.server.transcript import Transcript
 from seatrial.model.resource import Body, Ref
 from seatrial.sandbox import Door
@@ -41,6 +42,7 @@ SWEEP_SECONDS = 5.0
 TURN_SECONDS = 0.25
 """How long a request waits for those whose turn comes first, while its client is idle."""
 NOT_FOUND = 404
+WRITES = ("POST", "PUT", "PATCH")
 POLL_SECONDS = 1.0
 """A client that repeats a request after this time, while nothing has changed, is waiting for a change."""
 
@@ -55,18 +57,23 @@ class ApiServer:
         port: int = 0,
         actor: str = "",
         client_manager: str = "",
+        manager: str = "",
+        rewrite: Callable[[Body], Body] | None = None,
         transcript: Transcript | None = None,
         guard: Guard | None = None,
         in_turn: bool = False,
     ) -> None:
-        """`in_turn`: the client creates the objects of a kind side by side."""
+        """`in_turn`: the client creates the objects of a kind side by side. `rewrite`: what it writes passes this."""
         self.cluster = cluster
         self.actor = actor
         """The actor, if the caller knows it better than the client's user agent."""
         self._client_manager = (
             re.compile(rf"\bfieldManager={re.escape(client_manager)}(?=&|$)") if client_manager else None
         )
-        """The client's own field manager, if it is not the actor: the name of its program."""
+        """The client's own field manager, if it is another one than `manager`: the name of its program."""
+        self.manager = manager
+        """The field manager of the client's writes, if it is not the actor."""
+        self._rewrite = rewrite
         self.is_ready: Callable[[Body], bool | None] = _never
         """When the current client stops waiting for an object: a slow cluster does not run controllers for a ready
         one."""
@@ -173,9 +180,17 @@ class ApiServer:
         if not (reads and any(True for _ in self.cluster.watches.waiting())):
             self._last_acted = self._last_traffic
 
-    def with_actor(self, query: str) -> str:
-        """A query with the actor's name instead of the program's."""
-        return self._client_manager.sub(f"fieldManager={self.actor}", query) if self._client_manager else query
+    def with_manager(self, query: str) -> str:
+        """A query with the name of the field manager instead of the program's."""
+        named = f"fieldManager={self.manager or self.actor}"
+        return self._client_manager.sub(named, query) if self._client_manager else query
+
+    def rewritten(self, method: str, content_type: str, body: bytes) -> bytes:
+        """The body of a write as the cluster gets it. Helm's records are protobuf, and stay as they are."""
+        if self._rewrite is None or method not in WRITES or content_type == PROTOBUF:
+            return body
+        sent = msgspec.json.decode(body)
+        return msgspec.json.encode(self._rewrite(sent)) if isinstance(sent, dict) else body
 
     def waited_for(self) -> list[Ref]:
         """What clients wait for: the objects of their open watches, or what one keeps polling."""

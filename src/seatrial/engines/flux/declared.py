@@ -13,6 +13,7 @@ from seatrial.engines.flux.objects import (
     Kustomization,
     ReleasePolicy,
 )
+from seatrial.engines.flux.postrendering import additions, rendered_error
 from seatrial.engines.script import DescribedObject
 from seatrial.helm import hooks
 from seatrial.kinds.operators.table import is_cluster_scoped
@@ -35,7 +36,6 @@ FLAGS = {
 """Fields of spec.install, spec.upgrade and spec.uninstall that are flags of Helm's."""
 NOT_MODELLED = {
     ("HelmRelease", "postRenderers"): "postRenderers are not run; objects are used as the chart renders them",
-    ("HelmRelease", "commonMetadata"): "commonMetadata is not added to the objects of the chart",
     ("HelmRelease", "kubeConfig"): "kubeConfig is ignored; it deploys to the cluster of the trial",
     ("Kustomization", "kubeConfig"): "kubeConfig is ignored; it deploys to the cluster of the trial",
 }
@@ -85,6 +85,8 @@ def declared_release(charted: Charted) -> HelmRelease:
         archive=chart.archive,
         chart_name=f"{chart.name}@{chart.version}",
         values=charted.values,
+        adds=additions(body),
+        rendered_error=rendered_error(rendered.resources, body),
         targets=tuple(DescribedObject(resource.ref, at_home(resource)) for resource in plain),
         crds=tuple(DescribedObject(resource.ref, resource.body) for resource in rendered.crds),
         hooks=tuple(DescribedObject(r.ref, at_home(r)) for r in rendered.resources if hooks.is_hook(r.body)),

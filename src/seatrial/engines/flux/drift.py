@@ -6,17 +6,31 @@ looked at. `warn` only speaks of it.
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from seatrial.engines.flux.applying import about, said_by
-from seatrial.engines.flux.helmact import full_name
+from seatrial.engines.flux.helmact import MANAGER, full_name
 from seatrial.engines.flux.ignoring import as_live, paths
+from seatrial.engines.flux.normalizing import normalized
 from seatrial.engines.flux.objects import HelmRelease
-from seatrial.engines.script import DescribedObject, Part, Say
+from seatrial.engines.flux.order import in_order
+from seatrial.engines.postrendered import with_additions
+from seatrial.engines.script import Part, Say
 from seatrial.helm.ownership import owned_by
-from seatrial.model.resource import Body, annotations_of, labels_of
+from seatrial.model.resource import Body, Ref, annotations_of, labels_of
+
+
+class _Drifted(Struct, frozen=True):
+    """An object of a release that differs from the chart."""
+
+    ref: Ref
+    body: Body
+    sent: Body
+    patch: Body | None
+    """What differs; None if it is missing."""
+
 
 DISABLED = "helm.toolkit.fluxcd.io/driftDetection"
-MANAGER = "helm"
-"""Helm's own manager: what it has written is taken for one and the same."""
 
 
 def detect(release: HelmRelease, revision: int) -> Part[None]:
@@ -29,31 +43,49 @@ def detect(release: HelmRelease, revision: int) -> Part[None]:
         live = yield about(target, "get")
         if "" in ignored and live.code == 200:
             continue
-        sent = as_live(owned_by(target.body, release.release_name, release.target_namespace), live.body, ignored)
+        body = normalized(with_additions(target.body, release.adds))
+        sent = as_live(owned_by(body, release.release_name, release.target_namespace), live.body, ignored)
         tried = yield about(target, "apply", sent, dry_run=True, manager=MANAGER)
         if tried.message or (live.code == 200 and said_by(live.body) == said_by(tried.body)):
             continue
-        drifted.append((target, sent, live.code == 200))
+        patch = patch_between(said_by(live.body), said_by(tried.body)) if live.code == 200 else None
+        drifted.append(_Drifted(target.ref, target.body, sent, patch))
     if not drifted:
         return
     name = full_name(release, revision)
-    summary = "\n".join(f"{target.ref} {'changed' if is_there else 'removed'}" for target, _, is_there in drifted)
+    summary = "\n".join(f"{one.ref} {'removed' if one.patch is None else 'changed'}" for one in drifted)
     # Flux counts additions, changes and removals of each, too.
     yield Say(release.ref, f"Cluster state of release {name} has drifted from the desired state:\n{summary}")
     if release.drift == "enabled":
         yield from _corrected(release, name, drifted)
 
 
-def _corrected(release: HelmRelease, name: str, drifted: list[tuple[DescribedObject, Body, bool]]) -> Part[None]:
+def _corrected(release: HelmRelease, name: str, drifted: list[_Drifted]) -> Part[None]:
+    """Create what is missing, then patch what differs, each in the order of kinds."""
     done, failed = [], []
-    for target, sent, is_there in drifted:
-        answer = yield about(target, "apply", sent, manager=MANAGER)
-        if answer.message:
-            failed.append(f"{target.ref} {'patch' if is_there else 'creation'} failure: {answer.message}")
+    for one in sorted(in_order(drifted), key=lambda one: one.patch is not None):
+        is_there = one.patch is not None
+        if is_there:  # A JSON patch in Flux, with the same result.
+            answer = yield about(one, "merge", one.patch, manager=MANAGER, force=False)
         else:
-            done.append(f"{target.ref} {'configured' if is_there else 'created'}")
+            answer = yield about(one, "create", one.sent, manager=MANAGER, force=False)
+        if answer.message:
+            failed.append(f"{one.ref} {'patch' if is_there else 'creation'} failure: {answer.message}")
+        else:
+            done.append(f"{one.ref} {'configured' if is_there else 'created'}")
     if failed:
         partially = "partially " if done else ""
         yield Say(release.ref, f"Failed to {partially}correct cluster state of release {name}:\n" + "\n".join(failed))
     elif done:
         yield Say(release.ref, f"Cluster state of release {name} has been corrected:\n" + "\n".join(done))
+
+
+def patch_between(before: Body, after: Body) -> Body:
+    """The merge patch that makes one object of another."""
+    patch: Body = {}
+    for key in {**before, **after}:
+        old, new = before.get(key), after.get(key)
+        if old == new:
+            continue
+        patch[key] = patch_between(old, new) if isinstance(old, dict) and isinstance(new, dict) else new
+    return patch

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from msgspec import Struct
 
@@ -15,14 +16,15 @@ from seatrial.engines import Stuck
 from seatrial.engines.act import HelmAct
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.kustomization import Cause
-from seatrial.engines.flux.objects import HELM_GROUP, FluxMemory, HelmRelease, ReleasePolicy
+from seatrial.engines.flux.objects import FluxMemory, HelmRelease, ReleasePolicy
+from seatrial.engines.flux.postrendering import origin_labels
 from seatrial.engines.flux.storage import newest
 from seatrial.engines.flux.waiting import Waited, timed_out, wait_for
 from seatrial.engines.script import Answer, Part
 from seatrial.helm import hooks
 from seatrial.helm.hooks import ERROR_PREFIX
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault, joined
-from seatrial.model.resource import Body, Ref, labels_of, with_metadata
+from seatrial.model.resource import Ref, labels_of, with_metadata
 
 MANAGER = "helm-controller"
 SERVER_SIDE = "--force-conflicts"
@@ -55,11 +57,13 @@ def act(release: HelmRelease, action: str, policy: ReleasePolicy, memory: FluxMe
     if crds.words:
         words = f"{failed}failed to apply CustomResourceDefinitions: {crds.words}"
         return ActionEnd(words, is_stored=False, failure=crds.failure, failed=action)
+    if release.rendered_error:
+        return ActionEnd(f"{failed}{release.rendered_error}", is_stored=False, failed=action)
     before = yield from revision_of(release)
     # Where hooks come after the waiting, Helm waits itself. Else Flux is heard waiting, and others go on meanwhile.
     own = ("--wait", *(("--wait-for-jobs",) if policy.waits_for_jobs else ())) if _helm_waits(release, policy) else ()
     flags = (*_flags(policy), *own)
-    answer = yield HelmAct(action, *whose(release), release.chart, release.values, flags, archive=release.archive)
+    answer = yield helm(release, action, flags, chart=release.chart, values=release.values, archive=release.archive)
     revision = yield from revision_of(release)
     if answer.message:
         said = yield from said_of(answer, release, action, memory)
@@ -74,7 +78,7 @@ def act(release: HelmRelease, action: str, policy: ReleasePolicy, memory: FluxMe
             words = f"{failed}{waited.words.strip()}"
             return ActionEnd(words, waited.stuck, revision, cause="waited", failure=waited.failure, failed=action)
     if release.tests:
-        tested = yield HelmAct("test", *whose(release))
+        tested = yield helm(release, "test")
         if tested.message:
             said = yield from said_of(tested, release, "test", memory)
             name = f"{full_name(release, revision)} with chart {release.chart_name}"
@@ -97,8 +101,10 @@ def said_of(answer: Answer, release: HelmRelease, action: str, memory: FluxMemor
     return Waited(words, answer.stuck, joined(waited.failure, incomplete))
 
 
-def whose(release: HelmRelease) -> tuple[str, str]:
-    return release.release_name, release.target_namespace
+def helm(release: HelmRelease, action: str, flags: tuple[str, ...] = (), **more: Any) -> HelmAct:
+    """An action of the Helm in helm-controller (`kube.ManagedFieldsManager` in main.go)."""
+    whose = release.release_name, release.target_namespace
+    return HelmAct(action, *whose, flags=flags, manager=MANAGER, adds=release.adds, **more)
 
 
 def full_name(release: HelmRelease, revision: int) -> str:
@@ -133,14 +139,9 @@ def _definitions(release: HelmRelease, policy: str, memory: FluxMemory) -> Part[
         live = yield about(crd, "get")
         if live.code == 200 and policy != "CreateReplace":
             continue
-        answer = yield about(crd, "apply", _with_origin(crd.body, release), manager=MANAGER)
+        body = with_metadata(crd.body, labels={**labels_of(crd.body), **origin_labels(release.name, release.namespace)})
+        answer = yield about(crd, "apply", body, manager=MANAGER)
         if answer.message:
             return Waited(answer.message, failure=answer.failure)
         made.append(crd.ref)
     return (yield from wait_for(made, memory, release.timeout))
-
-
-def _with_origin(crd: Body, release: HelmRelease) -> Body:
-    """`setOriginVisitor` in internal/action/crds.go."""
-    labels = {f"{HELM_GROUP}/name": release.name, f"{HELM_GROUP}/namespace": release.namespace}
-    return with_metadata(crd, labels={**labels_of(crd), **labels})

@@ -9,11 +9,10 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from seatrial.engines.act import HelmAct
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.dependencies import TERMINAL
 from seatrial.engines.flux.drift import detect
-from seatrial.engines.flux.helmact import ActionEnd, act, full_name, revision_of, whose
+from seatrial.engines.flux.helmact import SERVER_SIDE, ActionEnd, act, full_name, helm, revision_of
 from seatrial.engines.flux.kustomization import Attempt, Cause
 from seatrial.engines.flux.objects import FluxMemory, Good, HelmRelease, ReleaseAttempts, ReleasePolicy
 from seatrial.engines.flux.storage import borne_out
@@ -149,7 +148,7 @@ def _uninstalled(
 
 
 def _rolled_back(state: ReleaseAttempts, good: Good, release: HelmRelease) -> Part[ReleaseAttempts]:
-    answer = yield HelmAct("rollback", *whose(release))
+    answer = yield helm(release, "rollback", (SERVER_SIDE,) if release.upgrade.server_side else ())
     how = f"failed: {answer.message.strip()}" if answer.message else "succeeded"
     name = f"{full_name(release, good.revision)} with chart {good.chart}"
     yield Say(release.ref, f"Helm rollback to previous release {name} {how}")

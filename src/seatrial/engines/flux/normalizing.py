@@ -1,7 +1,6 @@
 """Objects as kustomize-controller sends them: after a round trip through Kubernetes' Go types.
 
-Upstream: normalize/normalize.go of fluxcd/pkg/ssa 0.76 (`UnstructuredList`). It also writes `creationTimestamp: null`,
-which the API server ignores.
+Upstream: normalize/normalize.go of fluxcd/pkg/ssa 0.76 (`UnstructuredList`).
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from base64 import b64encode
 from collections.abc import Callable
 
 from seatrial.kinds.tables.go_types import Unconvertible, rewritten
-from seatrial.model.resource import Body
+from seatrial.model.resource import Body, with_metadata
 
 ROLES = (("rbac.authorization.k8s.io/v1", "Role"), ("rbac.authorization.k8s.io/v1", "ClusterRole"))
 """Left as they are, because Go would write `rules: null`, which takes away the rules of an aggregated role."""
@@ -32,19 +31,19 @@ def normalized(body: Body) -> Body:
     if what in ROLES:
         return body
     try:
-        typed = rewritten(body)
+        typed = _with_defaults(rewritten(body) or body, what)
     except Unconvertible:  # Sent as it is, so that the API server says what is wrong.
-        typed = None
+        typed = body
     is_crd = what[0].startswith("apiextensions.k8s.io/") and what[1] == "CustomResourceDefinition"
-    if not is_crd:
-        body, typed = _without_status(body), typed and _without_status(typed)
-    if typed is None:
-        return body
+    return with_metadata(typed if is_crd else _without_status(typed), creationTimestamp=None)
+
+
+def _with_defaults(body: Body, what: tuple[str, str]) -> Body:
     if what in TEMPLATES:
-        return _at(TEMPLATES[what], typed, _pod)
+        return _at(TEMPLATES[what], body, _pod)
     if what == ("v1", "Service"):
-        return _at(("spec",), typed, _with_protocols)
-    return _secret(typed) if what == ("v1", "Secret") else typed
+        return _at(("spec",), body, _with_protocols)
+    return _secret(body) if what == ("v1", "Secret") else body
 
 
 def _without_status(body: Body) -> Body:

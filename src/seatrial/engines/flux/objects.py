@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from seatrial.engines.postrendered import PostRendered
 from seatrial.engines.script import DescribedObject
 from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Body, Ref
@@ -111,6 +112,9 @@ class HelmRelease(Struct, frozen=True):
     chart_name: str = ""
     """`web@1.0.0`"""
     values: Body = {}
+    adds: PostRendered = PostRendered()
+    rendered_error: str = ""
+    """Why post-rendering fails."""
     targets: tuple[DescribedObject, ...] = ()
     """The objects that are no hooks."""
     crds: tuple[DescribedObject, ...] = ()

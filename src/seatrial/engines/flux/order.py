@@ -6,8 +6,11 @@ Upstream: `ssa/sort.go` and `ApplyAllStaged` in `ssa/manager_apply.go` of fluxcd
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
-from seatrial.engines.script import DescribedObject
+from seatrial.engines.script import Described, DescribedObject
+
+D = TypeVar("D", bound=Described)
 
 FIRST = (
     *("CustomResourceDefinition", "Namespace", "ClusterRole", "ClusterClass", "RuntimeClass", "PriorityClass"),
@@ -23,7 +26,7 @@ _RANKS = {
 }
 
 
-def in_order(targets: Iterable[DescribedObject]) -> list[DescribedObject]:
+def in_order(targets: Iterable[D]) -> list[D]:
     """As they are applied; deletions go the other way round."""
     return sorted(targets, key=_key)
 
@@ -38,6 +41,6 @@ def stages(targets: Iterable[DescribedObject]) -> list[list[DescribedObject]]:
     return list(parts)
 
 
-def _key(target: DescribedObject) -> tuple[int, str, str, str, str]:
+def _key(target: Described) -> tuple[int, str, str, str, str]:
     ref = target.ref
     return _RANKS.get(ref.kind, 0), ref.group, ref.kind, ref.namespace, ref.name

@@ -5,8 +5,7 @@ Upstream: internal/action/uninstall.go of helm-controller 1.6, and `WaitForTermi
 
 from __future__ import annotations
 
-from seatrial.engines.act import HelmAct
-from seatrial.engines.flux.helmact import full_name, revision_of, said_of, whose
+from seatrial.engines.flux.helmact import full_name, helm, revision_of, said_of
 from seatrial.engines.flux.kustomization import Attempt
 from seatrial.engines.flux.objects import FluxMemory, HelmRelease
 from seatrial.engines.flux.waiting import Waited
@@ -37,7 +36,7 @@ def leave(release: HelmRelease, memory: FluxMemory) -> Part[Attempt]:
 
 def uninstall(release: HelmRelease, memory: FluxMemory, *flags: str) -> Part[Waited]:
     """Run helm uninstall, and wait until everything is deleted, unless waiting is disabled."""
-    answer = yield HelmAct("uninstall", *whose(release), flags=(*flags, *release.uninstall.flags))
+    answer = yield helm(release, "uninstall", (*flags, *release.uninstall.flags))
     waited = yield from said_of(answer, release, "uninstall", memory)
     if not waited.words and release.uninstall.waits:
         waited = yield from _until_gone(release)
