@@ -45,6 +45,32 @@ def test_objects_crds_and_hooks_of_a_chart_have_the_labels_and_the_manager(tmp_p
     assert not ORIGIN.items() <= labels_of(made["sh.helm.release.v1.shop.v1"]).items()
 
 
+def test_an_upgrade_is_applied_as_the_install_was_unless_it_says_otherwise(tmp_path: Path) -> None:
+    release = (
+        "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: shop, namespace: team}\n"
+        "spec:\n  interval: 10m\n  install: {serverSideApply: false}\n  values: {size: %s}\n"
+        "  chart: {spec: {chart: ./shop, sourceRef: {kind: GitRepository, name: platform}}}\n"
+    )
+    files = {
+        "a/shop.yaml": release % 1,
+        "b/shop.yaml": release % 2,
+        "shop/Chart.yaml": CHART["Chart.yaml"],
+        "shop/templates/a.yaml": (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config}\ndata: {size: {{ .Values.size | quote }}}\n"
+        ),
+        "trial.yaml": "engine: flux\nsteps: [{sync: a}, {sync: b}]\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    given = CheckOptions((str(tmp_path / "trial.yaml"),), charts=(f"shop={tmp_path / 'shop'}",))
+    rehearsal = run(given, "ordinary").rehearsal
+    wrote = [(e.step, e.verb) for e in rehearsal.timeline if e.object.name == "config" and e.actor == "helm"]
+    assert [step.outcome for step in rehearsal.steps] == ["ok", "ok"]
+    assert (0, "create") in wrote
+    assert (1, "patch") in wrote
+
+
 def test_common_metadata_does_not_win_over_the_origin() -> None:
     common = {"labels": {"team": "a", "helm.toolkit.fluxcd.io/name": "other"}, "annotations": {"note": "b"}}
     adds = additions({**RELEASE, "spec": {"commonMetadata": common, "postRenderStrategy": "nohooks"}})

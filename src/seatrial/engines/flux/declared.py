@@ -99,6 +99,7 @@ def declared_release(charted: Charted) -> HelmRelease:
         install=_policy(body, "install"),
         upgrade=_policy(body, "upgrade"),
         uninstall=_policy(body, "uninstall"),
+        rollback=_policy(body, "rollback"),
         suspended=bool(dig(body, "spec", "suspend")),
         tests=bool(dig(body, "spec", "test", "enable")),
         needs_tests=not dig(body, "spec", "test", "ignoreFailures"),
@@ -180,10 +181,16 @@ def _policy(body: Body, act: str) -> ReleasePolicy:
         flags=tuple(flag for field, flag in FLAGS.items() if said.get(field)),
         waits=not said.get("disableWait"),
         waits_for_jobs=not said.get("disableWaitForJobs"),
-        server_side=said.get("serverSideApply") not in (False, "disabled"),
+        server_side=_server_side(said, act),
         takes_ownership=not said.get("disableTakeOwnership"),
         ignores_tests=bool(dig(body, "spec", "test", "ignoreFailures") if ignores is None else ignores),
     )
+
+
+def _server_side(said: Body, act: str) -> bool | None:
+    """`true` or `false` for an install; `enabled`, `disabled` or `auto`, the default, for what comes after it."""
+    asked = said.get("serverSideApply")
+    return {"enabled": True, "disabled": False}.get(str(asked)) if act != "install" else asked is not False
 
 
 def _depends_on(body: Body, kind: str, group: str) -> tuple[Ref, ...]:

@@ -18,7 +18,7 @@ from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.kustomization import Cause
 from seatrial.engines.flux.objects import FluxMemory, HelmRelease, ReleasePolicy
 from seatrial.engines.flux.postrendering import origin_labels
-from seatrial.engines.flux.storage import newest
+from seatrial.engines.flux.storage import is_server_side, newest
 from seatrial.engines.flux.waiting import Waited, timed_out, wait_for
 from seatrial.engines.script import Answer, Part
 from seatrial.helm import hooks
@@ -62,7 +62,7 @@ def act(release: HelmRelease, action: str, policy: ReleasePolicy, memory: FluxMe
     before = yield from revision_of(release)
     # Where hooks come after the waiting, Helm waits itself. Else Flux is heard waiting, and others go on meanwhile.
     own = ("--wait", *(("--wait-for-jobs",) if policy.waits_for_jobs else ())) if _helm_waits(release, policy) else ()
-    flags = (*_flags(policy), *own)
+    flags = ("--skip-crds", *apply_flags(policy, server_side=(yield from is_server_side(release, policy))), *own)
     answer = yield helm(release, action, flags, chart=release.chart, values=release.values, archive=release.archive)
     revision = yield from revision_of(release)
     if answer.message:
@@ -118,12 +118,12 @@ def revision_of(release: HelmRelease) -> Part[int]:
     return record.revision if record else 0
 
 
-def _flags(policy: ReleasePolicy) -> Iterator[str]:
-    """The Helm flags: skip CRDs, adopt existing objects, force only without server-side apply."""
-    yield from ("--skip-crds", SERVER_SIDE if policy.server_side else CLIENT_SIDE)
+def apply_flags(policy: ReleasePolicy, *, server_side: bool) -> Iterator[str]:
+    """The Helm flags: adopt existing objects, force only without server-side apply."""
+    yield SERVER_SIDE if server_side else CLIENT_SIDE
     if policy.takes_ownership:
         yield "--take-ownership"
-    yield from (flag for flag in policy.flags if flag != REPLACES or not policy.server_side)
+    yield from (flag for flag in policy.flags if flag != REPLACES or not server_side)
 
 
 def _helm_waits(release: HelmRelease, policy: ReleasePolicy) -> bool:

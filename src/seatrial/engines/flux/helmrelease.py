@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from seatrial.engines.flux.applying import about
 from seatrial.engines.flux.dependencies import TERMINAL
 from seatrial.engines.flux.drift import detect
-from seatrial.engines.flux.helmact import SERVER_SIDE, ActionEnd, act, full_name, helm, revision_of
+from seatrial.engines.flux.helmact import ActionEnd, act, apply_flags, full_name, helm, revision_of
 from seatrial.engines.flux.kustomization import Attempt, Cause
 from seatrial.engines.flux.objects import FluxMemory, Good, HelmRelease, ReleaseAttempts, ReleasePolicy
-from seatrial.engines.flux.storage import borne_out
+from seatrial.engines.flux.storage import borne_out, is_server_side
 from seatrial.engines.flux.uninstalling import UNINSTALLED, uninstall
 from seatrial.engines.flux.waiting import statuses_of
 from seatrial.engines.script import Part, Say, Wait
@@ -148,7 +148,9 @@ def _uninstalled(
 
 
 def _rolled_back(state: ReleaseAttempts, good: Good, release: HelmRelease) -> Part[ReleaseAttempts]:
-    answer = yield helm(release, "rollback", (SERVER_SIDE,) if release.upgrade.server_side else ())
+    server_side = yield from is_server_side(release, release.rollback, back=1)
+    flags = apply_flags(replace(release.rollback, takes_ownership=False), server_side=server_side)
+    answer = yield helm(release, "rollback", tuple(flags))
     how = f"failed: {answer.message.strip()}" if answer.message else "succeeded"
     name = f"{full_name(release, good.revision)} with chart {good.chart}"
     yield Say(release.ref, f"Helm rollback to previous release {name} {how}")

@@ -84,8 +84,8 @@ class ReleasePolicy(Struct, frozen=True):
     """Further Helm flags."""
     waits: bool = True
     waits_for_jobs: bool = True
-    server_side: bool = True
-    """Whether it uses server-side apply; force only counts without it."""
+    server_side: bool | None = True
+    """Whether it uses server-side apply; force only counts without it. None: as the revision before did."""
     takes_ownership: bool = True
     """Whether it adopts existing objects."""
     ignores_tests: bool = False
@@ -126,6 +126,7 @@ class HelmRelease(Struct, frozen=True):
     install: ReleasePolicy = ReleasePolicy()
     upgrade: ReleasePolicy = ReleasePolicy()
     uninstall: ReleasePolicy = ReleasePolicy()
+    rollback: ReleasePolicy = ReleasePolicy(server_side=None)
     suspended: bool = False
     tests: bool = False
     """Whether it is tested after each act."""

@@ -32,7 +32,7 @@ from seatrial.engines.flux.controlled import (
     unobserved,
 )
 from seatrial.engines.flux.objects import FluxObjects
-from seatrial.engines.script import Command, Survey
+from seatrial.engines.script import Command, Survey, Wait
 from seatrial.engines.unmapped import unserved_in
 from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.model.refusal import Failure
@@ -117,6 +117,7 @@ def _synced(act: RealControllers, fleet: FluxObjects, client: BinaryRun, api: Ap
         failed = [body for body in _own(api) if state_of(body) == "failed"]
         if not failed or stuck is not None:
             break
+        _rest(api, fleet)
         for body in failed:
             _write(api, asked_again(body))
     found = tuple(reconciled(_own(api), fleet))
@@ -124,6 +125,14 @@ def _synced(act: RealControllers, fleet: FluxObjects, client: BinaryRun, api: Ap
     if errors:
         return Ended("failed", "\n".join(errors), stuck=stuck, reconciled=found)
     return Ended("ok", reconciled=found)
+
+
+def _rest(api: ApiBesideUser, fleet: FluxObjects) -> None:
+    """Let time pass until nothing moves any more, as it does before an interval is over."""
+    targets = (target.ref for own in fleet.kustomizations.values() for target in own.targets)
+    everything = tuple(dict.fromkeys((*targets, *(ref for one in fleet.releases.values() for ref in one.refs))))
+    while everything and api.do(Wait(everything)).stuck is None:
+        pass
 
 
 def _look(act: RealControllers, fleet: FluxObjects, api: ApiBesideUser) -> Look:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.engines.flux.objects import HelmRelease, ReleaseAttempts
+from seatrial.engines.flux.objects import HelmRelease, ReleaseAttempts, ReleasePolicy
 from seatrial.engines.script import Command, Part, Say, Survey
 from seatrial.helm import records as helmrecords
 from seatrial.model.resource import Body, dig, labels_of, metadata
@@ -24,10 +24,24 @@ class StoredRevision(Struct, frozen=True):
 
 def newest(release: HelmRelease) -> Part[StoredRevision | None]:
     """The record with the highest number."""
+    return max((yield from _records(release)), key=lambda record: record.revision, default=None)
+
+
+def is_server_side(release: HelmRelease, policy: ReleasePolicy, back: int = 0) -> Part[bool]:
+    """Whether an action uses server-side apply: as asked, else as the newest revision did, or the one `back` before.
+
+    Upstream: `auto` in internal/action/upgrade.go and rollback.go.
+    """
+    if policy.server_side is not None:
+        return policy.server_side
+    records = sorted((yield from _records(release)), key=lambda record: record.revision)
+    return len(records) <= back or helmrecords.decode(records[-1 - back].body).get("apply_method") == "ssa"
+
+
+def _records(release: HelmRelease) -> Part[list[StoredRevision]]:
     found = yield Survey()
     own = (body for body in found.body["items"] if _is_record(body, release))
-    records = (StoredRevision(int(labels_of(b).get("version") or 0), str(labels_of(b).get("status")), b) for b in own)
-    return max(records, key=lambda record: record.revision, default=None)
+    return [StoredRevision(int(labels_of(b).get("version") or 0), str(labels_of(b).get("status")), b) for b in own]
 
 
 def borne_out(state: ReleaseAttempts, release: HelmRelease) -> Part[ReleaseAttempts]:

@@ -76,7 +76,7 @@ def _step_differences(
 
 def _said(rehearsal: Rehearsal, step: int) -> list[str]:
     """The words of an error. Where an engine works side by side, the order of its reasons is chance."""
-    error = COMMIT.sub("[COMMIT]", rehearsal.steps[step].error)
+    error = COMMIT.sub("[COMMIT]", rehearsal.steps[step].error.strip())
     return sorted(re.split(r"[\n,]\s*", error)) if works_side_by_side(rehearsal) else error.split()
 
 

@@ -147,8 +147,8 @@ def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
         evidence=[writer, event],
         confirm=_confirm(ref),
         way_out=(
-            f"Leave caBundle out of {ref}, at the place above: an empty string is a value too. {writer.actor} then owns "
-            "the field alone, and upgrades leave it as it is.",
+            f"Leave caBundle out of {ref}, at the place above: an empty string is a value too. {writer.actor} then "
+            "owns the field alone, and upgrades leave it as it is.",
         ),
         certainty="may" if moment.ended.outcome == "ok" else "will",
     )
