@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from asking import OK, Api
+
+from seatrial.model.snapshot import Snapshot
+from seatrial.plan.prerequisites.found import POLICY as KIND
+from seatrial.plan.prerequisites.found import not_evaluated
 
 POLICY = """
 apiVersion: admissionregistration.k8s.io/v1
@@ -108,3 +113,19 @@ def test_what_cannot_be_evaluated_is_assumed_to_allow_the_write(validation: str)
     api = cluster(validation)
     assert api.create(DEPLOYMENT) == OK
     assert api.warnings == [NOT_EVALUATED]
+
+
+@pytest.mark.parametrize(
+    ("validation", "binding", "notes"),
+    [
+        ("{expression: variables.count <= 3}", "", 0),
+        ("{expression: \"request.userInfo.username == 'me'\"}", "", 1),
+        ("{expression: 'true', messageExpression: string(params.spec.most)}", "", 1),
+        ("{expression: variables.unknown <= 3}", "", 1),
+        ("{expression: variables.count <= 3}", ", paramRef: {name: limits}", 1),
+    ],
+)
+def test_a_snapshot_names_the_policies_that_are_not_evaluated(validation: str, binding: str, notes: int) -> None:
+    objects = (POLICY.replace("VALIDATION", validation), BINDING.replace("[ACTIONS]", f"[Deny]{binding}"))
+    snapshot = Snapshot("1.34", objects=tuple(msgspec.yaml.decode(text) for text in objects))
+    assert [note.partition(":")[0] for note in not_evaluated(snapshot)] == [f"{KIND} replicas"] * notes

@@ -49,7 +49,7 @@ def judge(hook: Hook, request: AdmissionRequest, world: World) -> None:
     if policy is None or not in_force:
         return
     try:
-        if any(dig(one, "spec", "matchResources") or dig(one, "spec", "paramRef") for one in in_force):
+        if any(_is_narrowed(one) for one in in_force):
             raise NotEvaluated
         verdicts = list(_verdicts(policy.get("spec") or {}, _data(request, world)))
     except NotEvaluated:
@@ -59,6 +59,36 @@ def judge(hook: Hook, request: AdmissionRequest, world: World) -> None:
     refusals = list(_refusals(hook.name, in_force, verdicts, request))
     if refusals:
         raise refusals[0]
+
+
+def is_evaluated(policy: Body, bindings: list[Body]) -> bool:
+    """Whether a policy is evaluated for every object."""
+    spec = policy.get("spec") or {}
+    variables = _variables(spec)
+    validations = listed(spec, "validations")
+    conditions = [one.get("expression") for one in (*listed(spec, "matchConditions"), *validations)]
+    messages = [one.get("messageExpression") for one in validations]
+    try:
+        for text in filter(None, (*conditions, *messages)):
+            _whole(str(text), variables)
+    except NotEvaluated:
+        return False
+    return not _has_parameters(spec) and not any(_is_narrowed(one) for one in bindings)
+
+
+def _is_narrowed(binding: Body) -> bool:
+    return bool(dig(binding, "spec", "matchResources") or dig(binding, "spec", "paramRef"))
+
+
+def _has_parameters(spec: Body) -> bool:
+    """Whether it has parameters, or matches less than its rules say."""
+    constraints = spec.get("matchConstraints") or {}
+    named = any(rule.get("resourceNames") for rule in listed(constraints, "resourceRules"))
+    return bool(spec.get("paramKind") or listed(constraints, "excludeResourceRules") or named)
+
+
+def _variables(spec: Body) -> dict[str, str]:
+    return {str(one.get("name")): str(one.get("expression")) for one in listed(spec, "variables")}
 
 
 def _refusals(
@@ -80,12 +110,9 @@ def _refusals(
 
 def _verdicts(spec: Body, data: dict[str, Any]) -> Iterator[Verdict]:
     """The validations that are false, if the match conditions are true."""
-    constraints = spec.get("matchConstraints") or {}
-    rules = listed(constraints, "resourceRules")
-    narrowed = listed(constraints, "excludeResourceRules") or any(rule.get("resourceNames") for rule in rules)
-    if spec.get("paramKind") or narrowed:
+    if _has_parameters(spec):
         raise NotEvaluated
-    variables = {str(one.get("name")): str(one.get("expression")) for one in listed(spec, "variables")}
+    variables = _variables(spec)
     if not all(_is_true(str(one.get("expression")), {}, data) for one in listed(spec, "matchConditions")):
         return
     for validation in listed(spec, "validations"):
@@ -95,10 +122,7 @@ def _verdicts(spec: Body, data: dict[str, Any]) -> Iterator[Verdict]:
 
 
 def _is_true(text: str, variables: dict[str, str], data: dict[str, Any]) -> bool:
-    whole = _whole(text, variables)
-    if UNKNOWN.search(whole) or not is_evaluated_text(whole):
-        raise NotEvaluated
-    answer = cel.is_true(whole, data)
+    answer = cel.is_true(_whole(text, variables), data)
     if isinstance(answer, cel.CelError):
         raise NotEvaluated
     return answer
@@ -111,7 +135,7 @@ def _whole(text: str, variables: dict[str, str]) -> str:
         if replaced == text or len(replaced) > cel.LENGTH_MAX:
             break
         text = replaced
-    if VARIABLE.search(text):
+    if VARIABLE.search(text) or UNKNOWN.search(text) or not is_evaluated_text(text):
         raise NotEvaluated
     return text
 
@@ -119,10 +143,7 @@ def _whole(text: str, variables: dict[str, str]) -> str:
 def _message(validation: Body, text: str, variables: dict[str, str], data: dict[str, Any]) -> str:
     computed = ""
     if expression := str(validation.get("messageExpression") or ""):
-        whole = _whole(expression, variables)
-        if UNKNOWN.search(whole) or not is_evaluated_text(whole):
-            raise NotEvaluated
-        computed = (cel.text_of(whole, data) or "").strip()
+        computed = (cel.text_of(_whole(expression, variables), data) or "").strip()
     given = str(validation.get("message") or "").strip()
     return (computed if "\n" not in computed else "") or given or f"failed expression: {text.strip()}"
 

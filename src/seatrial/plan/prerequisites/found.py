@@ -21,6 +21,7 @@ from seatrial.sources.snapshots import is_snapshot, read_snapshot
 
 STORAGE_CLASSES = "StorageClass.storage.k8s.io"
 POLICY = "ValidatingAdmissionPolicy"
+BINDING = f"{POLICY}Binding"
 POLICIES_MAX = 3
 
 
@@ -89,10 +90,18 @@ def _filled(data: Body, rendered: Body) -> Body:
 
 
 def not_evaluated(snapshot: Snapshot | None) -> Iterator[str]:
-    """A note on admission policies, which may refuse objects and are not evaluated here."""
+    """A note on admission policies that may refuse objects and are not evaluated here."""
     objects = snapshot.objects if snapshot else ()
-    bound = {str(dig(body, "spec", "policyName")) for body in objects if body["kind"] == f"{POLICY}Binding"}
-    names = sorted(name_of(body) for body in objects if body["kind"] == POLICY and name_of(body) in bound)
+    bound: dict[str, list[Body]] = {}
+    for body in objects:
+        if body["kind"] == BINDING:
+            bound.setdefault(str(dig(body, "spec", "policyName")), []).append(body)
+    if not bound:
+        return
+    from seatrial.cluster.admission.policies import is_evaluated  # Few clusters have policies.
+
+    policies = [body for body in objects if body["kind"] == POLICY and name_of(body) in bound]
+    names = sorted(name_of(body) for body in policies if not is_evaluated(body, bound[name_of(body)]))
     if names:
         shown = ", ".join(names[:POLICIES_MAX]) + (
             f" and {len(names) - POLICIES_MAX} more" if names[POLICIES_MAX:] else ""
