@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from seatrial.cluster.validation import Rules
 from seatrial.cluster.validation.causes import duplicate, forbidden, invalid, required
-from seatrial.cluster.validation.quantity import amount, canonical
+from seatrial.kinds.core.quantities import amount, canonical
 from seatrial.model.resource import Body, dig, listed
 
 NAMES = {
