@@ -40,6 +40,8 @@ CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
+GUESSED = "seatrial.dev/guessed"
+"""Annotation of a StorageClass of which only the name is known. PVCs of most classes can grow."""
 CLASSES_SINCE = 29
 """The minor since which errors mention volumeAttributesClassName."""
 

@@ -15,12 +15,13 @@ from seatrial.kinds.operators.generic import (
 )
 from seatrial.kinds.operators.manifests import install_manifests, workload_of
 from seatrial.kinds.operators.table import find, is_cluster_scoped
+from seatrial.kinds.storage.volumes import GUESSED
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref, group_of, metadata, name_of, ref_of
 from seatrial.model.trial import Operator, StorageClass
 
-USUAL_STORAGE = StorageClass("standard", binding="WaitForFirstConsumer", default=True)
-"""As on most clusters: a default class that waits for the first consumer."""
+USUAL_STORAGE = StorageClass("standard", binding="WaitForFirstConsumer", default=True, expansion=True)
+"""As on most clusters: a default class that waits for the first consumer, and whose PVCs can grow."""
 
 
 def assumed_objects(operator: Operator) -> list[Body]:
@@ -48,6 +49,8 @@ def storage_classes(given: Iterable[StorageClass]) -> Iterator[Body]:
     """The storage classes of a trial, or the usual one."""
     for storage_class in tuple(given) or (USUAL_STORAGE,):
         annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if storage_class.default else {}
+        if storage_class is USUAL_STORAGE:
+            annotations[GUESSED] = "expansion"
         yield {
             "apiVersion": "storage.k8s.io/v1",
             "kind": "StorageClass",

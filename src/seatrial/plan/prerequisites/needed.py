@@ -31,6 +31,7 @@ from seatrial.kinds.operators.table import (
 )
 from seatrial.kinds.scripts.commands import ANY_RIGHT
 from seatrial.kinds.scripts.program import ASSUMED_VALUE, stand_in
+from seatrial.kinds.storage.volumes import GUESSED
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model.program import short
@@ -56,7 +57,12 @@ ASSUMED_BODIES: dict[tuple[str, str], Body] = {
     (RBAC, "ClusterRole"): {"apiVersion": f"{RBAC}/v1", "rules": ALL_RIGHTS},
     (RBAC, "Role"): {"apiVersion": f"{RBAC}/v1", "rules": ALL_RIGHTS},
     ("scheduling.k8s.io", "PriorityClass"): {"apiVersion": "scheduling.k8s.io/v1", "value": 1000},
-    ("storage.k8s.io", "StorageClass"): {"apiVersion": "storage.k8s.io/v1", "provisioner": "example.com/assumed"},
+    ("storage.k8s.io", "StorageClass"): {
+        "apiVersion": "storage.k8s.io/v1",
+        "metadata": {"annotations": {GUESSED: "expansion"}},
+        "provisioner": "example.com/assumed",
+        "allowVolumeExpansion": True,
+    },
     ("node.k8s.io", "RuntimeClass"): {"apiVersion": "node.k8s.io/v1", "handler": "assumed"},
     ("networking.k8s.io", "IngressClass"): {
         "apiVersion": "networking.k8s.io/v1",

@@ -5,8 +5,8 @@ Once a PersistentVolumeClaim exists, only its requested size may change: only up
 its StorageClass has `allowVolumeExpansion`. Any other change is rejected with `spec is immutable after creation`. Helm
 still updates the other objects and deletes nothing.
 
-Whether a larger size is accepted depends on the StorageClass in the cluster, which the chart does not contain. The
-class that is assumed where none is given cannot grow. Pass the one you have with `--assume FILE`.
+Whether a larger size is accepted depends on the StorageClass in the cluster, which the chart does not contain: it
+**may** be rejected. Pass the class you have with `--assume FILE`.
 
 ## Example
 ```yaml
@@ -27,19 +27,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.moment import Moment
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.kinds.core.quantities import amount
+from seatrial.kinds.storage.volumes import GUESSED
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
-from seatrial.model.resource import Ref, dig
+from seatrial.model.resource import Ref, annotations_of, dig
 from seatrial.model.timeline import Rehearsal
-from seatrial.phrases.immutable import Difference, RejectedChange, differences, in_cluster, refusals, refused
+from seatrial.phrases.immutable import Difference, RejectedChange, differences, dotted, in_cluster, refusals, refused
 from seatrial.phrases.objects import in_kubectl
 
 SIZE = ("spec", "resources", "requests", "storage")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    for moment in moments(rehearsal, case):
+        yield from _growing(moment)
     for refusal in refusals(rehearsal, case, ("PersistentVolumeClaim",)):
         moment = Moment(rehearsal, case, refusal.step)
         nulls = list(_nulls(moment, refusal))
@@ -54,6 +57,38 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             changed=changed,
             way_out=(way_out,),
             confirm=in_cluster(refusal.ref, ".spec"),
+        )
+
+
+def _growing(moment: Moment) -> Iterator[Finding]:
+    """PVCs that grow in a StorageClass of which only the name is known."""
+    release = moment.release
+    for event in moment.events():
+        ref, was = event.object, moment.was(event.object)
+        if ref.kind != "PersistentVolumeClaim" or event.effect != "changed" or release is None or was is None:
+            continue
+        written, old, new = release.find(ref), dig(was, *SIZE), dig(event.after, *SIZE)
+        storage_class = str(dig(was, "spec", "storageClassName") or "")
+        known = moment.was(Ref("StorageClass", "", storage_class, "storage.k8s.io")) or {}
+        if written is None or GUESSED not in annotations_of(known) or amount(new) <= amount(old):
+            continue
+        message, way_out = _words(ref, [Difference(SIZE, old, new)], [])
+        yield found(
+            RULE,
+            moment,
+            objects=[ref],
+            damage="failed-deploy",
+            certainty="may",
+            message=f"{message}: {moment.act} may fail",
+            details=(
+                f"Changed: {dotted(SIZE)} from {old} to {new}.",
+                f"StorageClass/{storage_class} is not in the release; it is assumed to have allowVolumeExpansion. "
+                "Without it, the API server rejects the change.",
+            ),
+            way_out=(way_out,),
+            places=[written.place(*SIZE)],
+            evidence=[event],
+            confirm=f"kubectl get storageclass {storage_class} -o jsonpath='{{.allowVolumeExpansion}}'",
         )
 
 
