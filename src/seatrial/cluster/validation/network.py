@@ -53,6 +53,8 @@ def _service(body: Body) -> Iterator[str]:
     ports = spec.get("ports") or []
     if not ports and not headless and kind != "ExternalName":
         yield required("spec.ports")
+    if headless and kind in ("LoadBalancer", "NodePort"):
+        yield invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
     yield from _service_ports(ports, headless)
     yield from label_problems("spec.selector", spec.get("selector") or {})
     yield from one_of("spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None"))

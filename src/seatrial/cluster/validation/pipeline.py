@@ -23,6 +23,7 @@ from seatrial.cluster.validation import (
     limit_ranges,
     network,
     pods,
+    policies,
     storage,
     workloads,
 )
@@ -45,6 +46,7 @@ RULES: Rules = {
     **limit_ranges.RULES,
     **network.RULES,
     **pods.RULES,
+    **policies.RULES,
     **storage.RULES,
     **workloads.RULES,
 }
