@@ -18,6 +18,7 @@ HARMLESS = frozenset(
         *("echo", "env", "exit", "export", "expr", "false", "grep", "head", "jq", "local", "printf", "pwd", "read"),
         *("return", "sed", "seq", "set", "shift", "sleep", "sort", "tail", "test", "tr", "trap", "true", "uniq"),
         *("unset", "wc", "which", "yq"),
+        *("chmod", "htpasswd", "md5sum", "mktemp", "openssl", "sha256sum", "ssh-keygen", "touch", "uuidgen"),
     )
 )
 """Programs that change nothing outside of the container."""

@@ -22,7 +22,7 @@ from seatrial.kinds.access.authorizer import (
 )
 from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.kinds.scripts.known_images import entry_of, from_variables
-from seatrial.kinds.scripts.kubectl_calls import requests_of
+from seatrial.kinds.scripts.kubectl_calls import REPEATED, requests_of
 from seatrial.kinds.scripts.shell import (
     SHELLS,
     Certainty,
@@ -63,7 +63,7 @@ class NeededRight(Struct, frozen=True):
     fatal: bool
     """Whether the container fails without it."""
     says: str
-    """The command's error, with `{}` for the API server's message; empty if it waits forever."""
+    """The command's error, with `{}` for the API server's message."""
     command: str
     field: Path
     """The container, relative to the pod's spec."""
@@ -82,7 +82,7 @@ def needed(
             yield NeededRight(
                 request.access,
                 "will" if sure else "may",
-                sure and command.fatal and bool(request.says),
+                sure and command.fatal and not request.is_repeated,
                 request.says,
                 " ".join(command.words).replace("\x00", "…"),
                 place,
@@ -99,7 +99,7 @@ def needed_in_branches(
             continue
         words = " ".join(command.words).replace("\x00", "…")
         for request in requests_of(command.words, namespace, known, command.stdin, command.feeder):
-            if request.certainty == "will" and request.says:
+            if request.certainty == "will" and not request.is_repeated:
                 yield NeededRight(request.access, "may", False, request.says, words, place)
 
 
@@ -160,7 +160,7 @@ def refusals(pod: Body, world: World) -> dict[Path, RefusedOutput]:
 def printed(user: User, access: Access, reason: str, says: str) -> RefusedOutput:
     """The output of a command whose user may not do this; `says` as in `NeededRight`."""
     words, denial = forbidden_message(user, access, reason), denied(user, access)
-    if access.verb in WAITING and "{}" not in says:  # `kubectl wait` needs both.
+    if access.verb in WAITING and ("{}" not in says or says == REPEATED):  # Both calls that wait need both.
         denial = replace(denial, verbs=WAITING)
     return RefusedOutput(says.replace("{}", words), Refusal(403, "Forbidden", words, denied=denial))
 

@@ -20,8 +20,8 @@ from seatrial.model.resource import Body, version_of
 
 FORBIDDEN = "Error from server (Forbidden): {}"
 """kubectl's error for a refusal, with the API server's message."""
-WAITS_FOREVER = ""
-"""It keeps waiting and prints nothing."""
+REPEATED = "failed to list *unstructured.Unstructured: {}"
+"""What a reflector of `kubectl rollout status` prints and then tries again, until the call's own --timeout."""
 
 # The requests for a named object, in order: (verb, subresource).
 ON_OBJECTS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -107,7 +107,12 @@ class ApiRequest(Struct, frozen=True):
     access: Access
     certainty: Certainty = "will"
     says: str = FORBIDDEN
-    """The error on refusal, with `{}` for the API server's message; empty if the call waits forever."""
+    """The error on refusal, with `{}` for the API server's message."""
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the call does not end on refusal, but sends the request again."""
+        return self.says == REPEATED
 
 
 class CallTarget(Struct, frozen=True):
@@ -171,7 +176,7 @@ def _error_for(call: KubectlCall, verb: str, target: CallTarget) -> str:
     if verb in ("list", "watch") and call.verb == "wait":
         return f"error: timed out waiting for the condition on {target.resource.plural}/{target.name}"
     if verb in ("list", "watch") and call.verb == "rollout status":
-        return WAITS_FOREVER
+        return REPEATED
     return "error: no objects passed to scale {}" if (call.verb, verb) == ("scale", "get") else FORBIDDEN
 
 

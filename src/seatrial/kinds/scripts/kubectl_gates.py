@@ -20,6 +20,7 @@ from seatrial.kinds.scripts.run_state import CommandReply, RunState
 from seatrial.model.resource import Body, Ref, dig, listed, name_of
 from seatrial.text import durations
 
+TIMED_OUT = "error: timed out waiting for the condition"
 DEFAULT_SECONDS = 30.0
 """Of `kubectl wait`."""
 WEEK_SECONDS = 7 * 24 * 3600.0
@@ -157,7 +158,7 @@ def rollout_status(
 
     limit = seconds_in(call.flags.get("--timeout", "")) or None
     if not state.run.until(ended, limit):
-        return CommandReply(1, "error: timed out waiting for the condition", target.ref, out="")
+        return CommandReply(1, TIMED_OUT, target.ref, out="")
     if state.run.look(lambda: is_late(world.get(target.ref) or {})):
         return CommandReply(
             1, f'error: deployment "{target.ref.name}" exceeded its progress deadline', target.ref, out=""

@@ -15,12 +15,13 @@ import msgspec
 from seatrial.kinds.core import jsonpath
 from seatrial.kinds.scripts import kubectl_gates
 from seatrial.kinds.scripts.expansion import UNKNOWN
-from seatrial.kinds.scripts.kubectl_args import parse_call
+from seatrial.kinds.scripts.kubectl_args import KubectlCall, parse_call
 from seatrial.kinds.scripts.kubectl_calls import (
     OTHER_CLUSTER_FLAGS,
     requests_of,
 )
 from seatrial.kinds.scripts.kubectl_context import NOT_KNOWN, KubectlContext, not_found
+from seatrial.kinds.scripts.kubectl_gates import TIMED_OUT
 from seatrial.kinds.scripts.kubectl_objects import as_text
 from seatrial.kinds.scripts.kubectl_writes import (
     apply,
@@ -52,14 +53,15 @@ def kubectl(asked: OuterCommand, program: ContainerProgram, state: RunState) -> 
     asks = tuple(requests_of(words, program.namespace, program.definitions, stdin, asked.feeder))
     sure = [ask for ask in asks if ask.certainty == "will"]
 
-    def refusal() -> str | None:
-        return next((says for ask in sure if (says := program.refuses(ask)) is not None), None)
+    def refusal(repeated: bool = False) -> str | None:
+        asked_now = (ask for ask in sure if ask.is_repeated == repeated)
+        return next((says for ask in asked_now if (says := program.refuses(ask)) is not None), None)
 
     says = state.run.look(refusal)
-    if says == "":
-        state.run.block()
     if says is not None:
         return CommandReply(1, says, out="")
+    if any(ask.is_repeated for ask in sure) and not _is_allowed_in_time(call, partial(refusal, True), program, state):
+        return CommandReply(1, TIMED_OUT, out="")
     handler = HANDLERS.get(call.verb)
     if handler is None:
         return CommandReply(0) if sure else NOT_KNOWN
@@ -68,6 +70,16 @@ def kubectl(asked: OuterCommand, program: ContainerProgram, state: RunState) -> 
     if at.refusals and reply.says:
         program.refused[reply.says] = at.refusals[-1]
     return reply
+
+
+def _is_allowed_in_time(
+    call: KubectlCall, refusal: Callable[[], str | None], program: ContainerProgram, state: RunState
+) -> bool:
+    """Send what is refused again until it is allowed; whether it was within the call's --timeout."""
+    if (says := refusal()) is not None:
+        state.says = says
+        program.refused[TIMED_OUT] = program.refused[says]
+    return state.run.until(lambda: refusal() is None, kubectl_gates.seconds_in(call.flags.get("--timeout", "")) or None)
 
 
 def _with_files(asked: OuterCommand, state: RunState) -> tuple[tuple[str, ...], str]:

@@ -34,7 +34,7 @@ class ContainerProgram(Struct, frozen=True):
     definitions: tuple[Body, ...]
     """The CRDs of the cluster."""
     refuses: Callable[[ApiRequest], str | None]
-    """The error of a request that it may not send; empty if it waits forever."""
+    """The error of a request that it may not send."""
     refused: dict[str, Refusal]
     """The refusal behind each error that it prints."""
     looked: list[Ref]

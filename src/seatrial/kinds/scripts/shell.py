@@ -42,6 +42,7 @@ DEPTH_MAX = 8
 CALLS_MAX = 500
 SHELLS = ("sh", "bash", "ash", "dash", "zsh", "ksh")
 PREFIXES = ("time", "exec", "command", "builtin", "sudo", "nohup", "eval")
+LEAVES = ("exit", "return")
 PRINTS = ("echo", "printf")
 PASSES_ON = ("cat", "envsubst", "sed", "tee")
 
@@ -124,6 +125,31 @@ def script_of(words: list[str]) -> tuple[str | None, bool]:
 def _block(block: Block, state: _State, place: _Place) -> Iterator[ShellCommand]:
     for index, statement in enumerate(block):
         yield from _statement(statement, state, replace(place, last=place.last and index == len(block) - 1))
+        if place.sure and _may_leave(statement):
+            place = replace(place, sure=False)
+
+
+def _may_leave(statement: AndOr) -> bool:
+    """Whether a script or function may end here with success: `kubectl get secret x && exit 0`."""
+    return any(len(pipeline.stages) == 1 and _leaves(pipeline.stages[0]) for _, pipeline in statement.parts)
+
+
+def _leaves(node: Node) -> bool:
+    match node:
+        case Simple(words) if words:
+            return words[0].plain in LEAVES and [word.plain for word in words[1:2]] in ([], ["0"])
+        case Group(body) if not node.subshell:
+            return any(map(_may_leave, body))
+        case If():
+            blocks = (*(body for _, body in node.branches), node.otherwise)
+            return any(_may_leave(statement) for block in blocks for statement in block)
+        case Loop(body=body) | For(body=body) | Counted(body=body):
+            return any(map(_may_leave, body))
+        case CaseClause():
+            return any(_may_leave(statement) for choice in node.choices for statement in choice.body)
+        case Redirected():
+            return _leaves(node.node)
+    return False
 
 
 def _statement(statement: AndOr, state: _State, place: _Place) -> Iterator[ShellCommand]:
