@@ -16,7 +16,7 @@ from seatrial.engines.argocd.ignoring import comparison_error
 from seatrial.engines.argocd.operation import Results, SyncAttempt
 from seatrial.engines.argocd.results import ERROR, NOTHING
 from seatrial.engines.argocd.tracking import managed, source_failure, speaks_of_itself, wanted
-from seatrial.engines.script import WRITES, Answer, Command, Line, Part, Say, Survey, Wait, carry
+from seatrial.engines.script import WRITES, Answer, Command, Line, Part, Pause, Say, Survey, Wait, carry
 from seatrial.helm.argocd_hooks import ignores_extraneous, is_hook, is_skipped
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault, joined
 from seatrial.model.resource import Ref, ref_of
@@ -134,6 +134,7 @@ def _tried(start: Running, settings: Settings, running: dict[Ref, Running]) -> P
             break
         sync = SyncAttempt(app, settings, asked, sync.results, {})
         yield Say(app.ref, f"retries, attempt #{attempt + 1}")
+        yield Pause()  # The backoff is seconds at least: other Applications sync meanwhile.
         yield Wait(tuple(task.object for task in operation.tasks))
     message = f"{operation.message} (retried {attempt} times)." if attempt else operation.message
     return Tried(replace(operation, message=message, attempts=attempt + 1), sync.stuck, sync.results)
