@@ -7,7 +7,8 @@ change of a regular resource. The same holds for an Application that contains on
 starts the next.
 
 Two other syncs skip hooks silently: a sync of selected resources (`argocd app sync --resource`, the list in the UI),
-and self-heal, which is one of those. So do not use a hook for something that must hold at all times.
+and self-heal, which is one of those. If such a sync applies a commit that changes a hook too, the new version runs
+without its migration. So do not use a hook for something that must hold at all times.
 
 A third one skips everything: a sync that a script starts by writing `operation` into the Application, without clearing
 `status.operationState` as the argocd command does. The results of the last sync stay in the status. If the first wave
@@ -50,8 +51,10 @@ from seatrial.helm import argocd_hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref
-from seatrial.model.timeline import Rehearsal
+from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.objects import in_kubectl
 
+SELECTED = "--resource"
 DEEDS = ("created", "changed", "deleted", "deleting")
 
 
@@ -68,6 +71,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if same_input(old, new):
             continue
         changed = [hook for hook in new.resources if _has_changed(old, hook)]
+        applied = _applied_alone(moment, new)
+        if changed and applied:
+            yield _left_out(moment, changed, applied)
+            continue
         if changed and not _other_deeds(moment, new) and changed[0].ref not in seen:
             seen.add(changed[0].ref)
             yield _finding(moment, changed)
@@ -100,6 +107,33 @@ def _with_old_results(moment: Moment, skipped: list[Resource]) -> Finding:
             "Start the sync with `argocd app sync`, or clear the state in the same write: kubectl patch application "
             '... --type merge -p \'{"operation": {"sync": {}}, "status": {"operationState": null}}\'.',
         ),
+    )
+
+
+def _applied_alone(moment: Moment, new: Release) -> list[Event]:
+    """The writes of a sync of selected resources: it runs no hooks."""
+    if not any(flag.startswith(SELECTED) for flag in moment.ended.flags):
+        return []
+    events = (event for event in moment.events() if event.actor == ARGOCD and event.effect in ("created", "changed"))
+    return [event for event in events if new.find(event.object) is not None]
+
+
+def _left_out(moment: Moment, changed: list[Resource], applied: list[Event]) -> Finding:
+    first, named = applied[0].object, ", ".join(str(hook.ref) for hook in changed)
+    return found(
+        RULE,
+        moment,
+        objects=[hook.ref for hook in changed],
+        damage="failed-deploy",
+        message=f"a sync of selected resources applies {first} without its hook {named}",
+        details=(
+            f"{named} changed too. A sync of selected resources (--resource, the list in the UI) runs no hooks. It "
+            "succeeds, and what the hooks prepare for this commit is missing.",
+        ),
+        places=[order_of(hook) for hook in changed],
+        evidence=applied[:1],
+        confirm=f"kubectl get {in_kubectl(changed[0].ref)} -o yaml  # still that of the last full sync",
+        way_out=(f"Sync the whole Application: `argocd app sync {moment.ended.release}` without --resource.",),
     )
 
 

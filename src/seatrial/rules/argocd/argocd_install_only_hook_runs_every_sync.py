@@ -35,19 +35,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import done_by_argocd, operations
+from seatrial.evidence.argocd.unmeant import creates_again, is_unmeant
 from seatrial.evidence.hooks.repeatable import can_run_again
 from seatrial.evidence.moment import Moment, found
-from seatrial.helm import argocd_hooks, hooks
+from seatrial.helm import hooks
 from seatrial.kinds.scripts.commands import needed
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Ref, annotations_of, dig
+from seatrial.model.resource import Ref, dig
 from seatrial.model.timeline import Event, Rehearsal, SyncTask
 from seatrial.phrases.objects import in_kubectl
-
-RUNS = ("Job", "Pod")
-AT_INSTALL = {"pre-install", "post-install"}
-AT_UPGRADE = {"pre-upgrade", "post-upgrade"}
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -57,7 +54,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         moment = Moment(rehearsal, case, step)
         for task in operation.tasks:
             resource = case.written(step, task.object)
-            if resource is None or task.object in reported or not _is_unmeant(resource, again=operation.app in synced):
+            if resource is None or task.object in reported or not is_unmeant(resource, again=operation.app in synced):
                 continue
             made = [e for e in done_by_argocd(moment, task.object) if e.effect == "created"]
             if made and not (operation.app in synced and can_run_again(resource, case, step)):
@@ -66,20 +63,11 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         synced.add(operation.app)
 
 
-def _is_unmeant(resource: Resource, *, again: bool) -> bool:
-    """Whether Helm would not run the hook here: an install hook in a later sync, or an upgrade hook in the first."""
-    if resource.ref.kind not in RUNS or argocd_hooks.HOOK in annotations_of(resource.body):
-        return False
-    events = set(hooks.events_of(resource.body))
-    there, not_here = (AT_INSTALL, AT_UPGRADE) if again else (AT_UPGRADE, AT_INSTALL)
-    return bool(events & there) and not events & not_here
-
-
 def _finding(moment: Moment, task: SyncTask, resource: Resource, made: Event, *, again: bool) -> Finding:
     ref, events = resource.ref, ", ".join(hooks.events_of(resource.body))
     when = "every sync runs it again" if again else "the first sync runs it"
     creates = next(_creates(resource), "") if again else ""
-    refused = [event for event in moment.events() if _is_refused(event, ref)] if creates else []
+    refused = [event for event in moment.events() if creates_again(event, ref)] if creates else []
     second = "Whether it can run a second time depends on its program."
     first = "Whether it works without a previous install depends on its program."
     return found(
@@ -103,12 +91,6 @@ def _finding(moment: Moment, task: SyncTask, resource: Resource, made: Event, *,
         evidence=[made, *refused[:1]],
         confirm=f"kubectl get {in_kubectl(ref)} -o jsonpath='{{.metadata.creationTimestamp}}'  # after each sync",
     )
-
-
-def _is_refused(event: Event, hook: Ref) -> bool:
-    """Whether the script of a hook creates what is there already."""
-    exists = event.refusal is not None and event.refusal.reason == "AlreadyExists"
-    return exists and event.effect == "refused" and event.actor == f"{hook.kind.lower()}/{hook.name}"
 
 
 def _creates(hook: Resource) -> Iterator[str]:

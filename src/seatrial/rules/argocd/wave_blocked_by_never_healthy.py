@@ -53,6 +53,7 @@ from seatrial.evidence.argocd.blocked import (
     order_of,
 )
 from seatrial.evidence.argocd.syncs import in_words, look_at_operation
+from seatrial.evidence.argocd.unmeant import creates_again, is_unmeant
 from seatrial.evidence.flux.reconciliations import flux_says, interval_of, is_flux
 from seatrial.evidence.flux.waits import TimedOutWait, is_made_by_operator, lacked, timed_out_waits
 from seatrial.evidence.hooks.refused_commands import refused_commands
@@ -62,7 +63,7 @@ from seatrial.graph import needs_of
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
-from seatrial.model.timeline import Event, Rehearsal
+from seatrial.model.timeline import Event, Rehearsal, SyncTask
 from seatrial.phrases.outcome import first_named
 
 NAMES_MAX = 4
@@ -78,11 +79,18 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     by_themselves = {refused.owner.ref for refused in refused_commands(rehearsal, case)}
     by_themselves |= {fault.owner.ref for fault in script_faults(rehearsal, case)}
     for one in blocked(rehearsal, case, "never"):
-        if all(task.object in by_themselves for task in one.waited):
+        if all(task.object in by_themselves or _runs_again(rehearsal, case, one, task) for task in one.waited):
             continue
         # An object that another Application has is a matter of order, which cross-release-order reports.
         if not brought & set(rehearsal.steps[one.step].lacking) and one.operation.app not in elsewhere:
             yield _finding(rehearsal, case, one)
+
+
+def _runs_again(rehearsal: Rehearsal, case: Case, one: Blocked, task: SyncTask) -> bool:
+    """Whether argocd-install-only-hook-runs-every-sync reports it: it creates what its first run created."""
+    hook = case.written(one.step, task.object)
+    events = rehearsal.of_step(one.step)
+    return hook is not None and is_unmeant(hook, again=True) and any(creates_again(e, hook.ref) for e in events)
 
 
 def _finding(rehearsal: Rehearsal, case: Case, one: Blocked) -> Finding:
