@@ -8,9 +8,10 @@ from itertools import chain
 from typing import TypeVar, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.model.program import Program
-from seatrial.model.resource import Body, Origin, Path, Place, Pointer, Ref
+from seatrial.model.resource import Body, Origin, Path, Place, Pointer, Ref, metadata
 from seatrial.model.result import Consumer, Prerequisite, RenderedDifference
 from seatrial.model.timeline import Rehearsal
 from seatrial.model.trial import Operator
@@ -26,6 +27,8 @@ class Resource(Struct, frozen=True, dict=True):
     ref: Ref
     body: Body
     origin: Origin
+    overridden: tuple[tuple[str, str], ...] = ()
+    """Hook annotations that are written twice: the key, and the value that the second one hides."""
 
     @property
     def file(self) -> str:
@@ -112,11 +115,23 @@ class Release(Struct, frozen=True, omit_defaults=True, dict=True):
     """The name of its chart, as in Chart.yaml."""
 
     def find(self, ref: Ref) -> Resource | None:
-        return next(chain(self.named(ref), (crd for crd in self.crds if crd.ref == ref)), None)
+        crds = (crd for crd in self.crds if crd.ref == ref)
+        return next(chain(self.named(ref), crds, self._generated(ref)), None)
 
     def named(self, ref: Ref) -> tuple[Resource, ...]:
         """There may be two objects of one name: a hook and a regular resource."""
         return tuple(self._by_name.get(ref, ()))
+
+    def _generated(self, ref: Ref) -> Iterator[Resource]:
+        """The object without a name from whose generateName this name was made, as those of Argo CD's hooks are."""
+        for resource in self._unnamed:
+            begins = str(metadata(resource.body).get("generateName") or "")
+            if begins and ref.name.startswith(begins) and replace(resource.ref, name=ref.name) == ref:
+                yield resource
+
+    @cached_property
+    def _unnamed(self) -> tuple[Resource, ...]:
+        return tuple(resource for resource in self.resources if not resource.ref.name)
 
     @cached_property
     def _by_name(self) -> dict[Ref, list[Resource]]:

@@ -24,6 +24,7 @@ from seatrial.text.yamlnode import (
     body_of,
     end_of,
     nodes,
+    overridden,
     resolve_path,
     start_of,
 )
@@ -71,6 +72,14 @@ class Document(Struct, frozen=True):
         if left or node is None:
             return None
         return Span(self.span.start + start_of(node), self.span.start + end_of(node, self._content))
+
+    def overridden(self, *path: str | int) -> tuple[tuple[str, str], ...]:
+        """The keys of the mapping at `path` that occur again further down, with the values that this hides."""
+        return overridden(nodes(self._content), path)
+
+    def contains(self, words: str) -> int:
+        """How often the text has these words."""
+        return self._content.count(words)
 
     @property
     def _content(self) -> str:

@@ -97,6 +97,20 @@ def resolve_path(root: yaml.Node | None, path: Path) -> tuple[int, yaml.Node | N
     return start, node, ()
 
 
+def overridden(root: yaml.Node | None, path: Path) -> tuple[tuple[str, str], ...]:
+    """The keys of a mapping that occur again further down, with the values that this hides."""
+    _, node, left = resolve_path(root, path)
+    if left or not isinstance(node, yaml.MappingNode):
+        return ()
+    written = [(str(key.value), value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
+    later = [{name for name, _ in written[index + 1 :]} for index in range(len(written))]
+    return tuple(
+        (name, str(value.value))
+        for (name, value), names in zip(written, later, strict=True)
+        if name in names and isinstance(value, yaml.ScalarNode)
+    )
+
+
 def start_of(node: yaml.Node) -> int:
     return int(node.start_mark.index)
 

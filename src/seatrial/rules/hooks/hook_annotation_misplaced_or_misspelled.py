@@ -13,7 +13,8 @@ Helm reads `helm.sh/hook` only from the annotations of the object itself.
 - `helm.sh/hook-weight` and `helm.sh/hook-delete-policy` have no effect without `helm.sh/hook`.
 - A weight that is not an integer is read as 0.
 
-Duplicate keys in one mapping are not reported: YAML keeps only the last one.
+- An annotation that is written twice counts once: YAML keeps the last value, and neither Helm nor the API server
+  reports the other.
 
 ## Example
 ```yaml
@@ -137,7 +138,24 @@ def _of_a_hook(resource: Resource, *, done: bool) -> AnnotationFault | None:
             "It is not an integer. Helm does not report that.",
             "nuisance",
         )
-    return _misspelled_key(resource)
+    return _hidden(resource) or _misspelled_key(resource)
+
+
+def _hidden(resource: Resource) -> AnnotationFault | None:
+    """An annotation that is written twice with two values."""
+    written = annotations_of(resource.body)
+    for key, value in resource.overridden:
+        last = str(written.get(key))
+        lost = sorted(set(value.split(",")) - set(last.split(",")))
+        if key in KEYS and lost:
+            return AnnotationFault(
+                ("metadata", "annotations", key),
+                f'Helm ignores "{",".join(lost)}" of {resource.ref}: its {key} is written twice',
+                f'YAML keeps the last value, "{last}", and no tool reports the other. Write one annotation: '
+                f"{key}: {','.join(dict.fromkeys((*value.split(','), *last.split(','))))}.",
+                "failed-deploy" if key == hooks.HOOK else "nuisance",
+            )
+    return None
 
 
 def _dropped(resource: Resource, event: str) -> AnnotationFault:
@@ -237,7 +255,7 @@ def _confirm(moment: Moment, resource: Resource) -> str:
     if is_argocd(moment.rehearsal):
         listed = "lists it" if any(done_by_argocd(moment, resource.ref)) else "does not list it"
         return f"argocd app resources {release}  # {listed}"
-    if any(done_by_helm(moment, resource.ref)):
+    if any(done_by_helm(moment, resource.ref)) or resource.overridden:
         listed = "shows it as Helm reads it" if hooks.is_hook(resource.body) else "does not list it"
         return f"helm get hooks {release}  # {listed}"
     return f"kubectl get {in_kubectl(resource.ref)}  # not found; helm get all {release} does not list it either"

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.helm import hooks
 from seatrial.kinds.operators.generated_crds import crds_of
 from seatrial.kinds.operators.table import is_cluster_scoped
 from seatrial.model.errors import CannotContinue
@@ -45,7 +46,15 @@ def resources(found: Iterable[Found], namespace: str, scopes: dict[tuple[str, st
         group, kind = group_of(str(one.body["apiVersion"])), str(one.body["kind"])
         clustered = scopes.get((group, kind), is_cluster_scoped(group, kind))
         ref = ref_of(one.body, namespaced=not clustered, namespace=namespace)
-        yield Resource(ref, one.body, origin(one.file, _locator(one)))
+        yield Resource(ref, one.body, origin(one.file, _locator(one)), _overridden(one))
+
+
+def _overridden(one: Found) -> tuple[tuple[str, str], ...]:
+    # The nodes of a document are only composed for the few that can have such a pair.
+    if one.document.contains(hooks.HOOK) < 2:
+        return ()
+    written = one.document.overridden(*one.path, "metadata", "annotations")
+    return tuple(pair for pair in written if pair[0].startswith(hooks.HOOK))
 
 
 def defined_scopes(found: Iterable[Found]) -> dict[tuple[str, str], bool]:
