@@ -10,10 +10,11 @@ from msgspec import Struct
 from seatrial.evidence.webhooks.calls import backs
 from seatrial.graph import needs_of
 from seatrial.helm import hooks
-from seatrial.kinds.scripts.commands import commands_run
+from seatrial.kinds.scripts.commands import ConfigMaps, commands_run
 from seatrial.kinds.scripts.known_images import caller, flag_value
+from seatrial.kinds.workloads.pod_template import Path, containers_of
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, Ref, dig
+from seatrial.model.resource import Body, Ref, dig, listed
 
 _CLIENTS = """
     pg_isready psql mysql mysqladmin mariadb mariadb-admin redis-cli mongosh mongo cqlsh nc ncat telnet curl wget
@@ -43,16 +44,41 @@ def asked_by(hook: Resource, release: Release) -> Iterator[CalledService]:
     """One per Service, the surest sign first."""
     services = [r for r in release.resources if r.ref.kind == "Service" and not hooks.is_hook(r.body)]
     path = spec_path(hook)
-    for place, command in commands_run(dig(hook.body, *path) or {}, hook.ref.namespace):
+    spec = dig(hook.body, *path) or {}
+
+    def config_map(name: str) -> Body | None:
+        written = release.find(Ref("ConfigMap", hook.ref.namespace, name))
+        return written.body if written else None
+
+    for place, command in commands_run(spec, hook.ref.namespace, config_map):
         needed = command.certainty == "will" and (command.fatal or command.retried)
         if needed and _is_client(command.words):
             for service in services:
                 if any(names(word, service.ref, hook.ref.namespace) for word in command.words[1:]):
                     yield CalledService(service, (*path, *place), " ".join(command.words), command.retried)
     mentioned = {need.object: need for need in needs_of(hook) if need.guess}
+    settings = [(path + field, value) for field, value in _settings(spec, config_map)]
     for service in services:
         if service.ref in mentioned:
             yield CalledService(service, mentioned[service.ref].field)
+            continue
+        named = (field for field, value in settings if names(value, service.ref, hook.ref.namespace))
+        if field := next(named, None):
+            yield CalledService(service, field)
+
+
+def _settings(spec: Body, config_map: ConfigMaps) -> Iterator[tuple[Path, str]]:
+    """The variables of containers that come from ConfigMaps: the field that names the ConfigMap, and the value."""
+    for place, container in containers_of(spec):
+        for index, variable in enumerate(listed(container, "env")):
+            source = dig(variable, "valueFrom", "configMapKeyRef") or {}
+            value = dig(config_map(str(source.get("name"))), "data", str(source.get("key")))
+            if isinstance(value, str):
+                yield (*place, "env", index, "valueFrom", "configMapKeyRef", "name"), value
+        for index, source in enumerate(listed(container, "envFrom")):
+            data = dig(config_map(str(dig(source, "configMapRef", "name"))), "data") or {}
+            for value in data.values():
+                yield (*place, "envFrom", index, "configMapRef", "name"), str(value)
 
 
 class Outside(Struct, frozen=True):

@@ -132,6 +132,21 @@ def leads_to(resource: Resource) -> Iterator[Ref]:
             yield Ref("Secret", resource.ref.namespace, name)
 
 
+def comes_from(case: Case, step: int, resource: Resource) -> set[Ref]:
+    """An object, and the Secrets that exist only with it: of an Issuer, those of the Certificates that name it."""
+    release = case.releases[step]
+    reached = {resource.ref, *leads_to(resource)}
+    sources = [(r, set(leads_to(r))) for r in (release.resources if release else ())]
+    while more := {
+        product
+        for source, products in sources
+        if products - reached and any(need.object in reached for need in needs_of(source))
+        for product in products
+    }:
+        reached |= more
+    return reached
+
+
 def replaced(began: World, now: World, ref: Ref) -> bool:
     """Whether an object was deleted or its spec changed."""
     return ref in began and dig(began[ref], "spec") != dig(now.get(ref), "spec")
@@ -230,7 +245,7 @@ def _needs(case: Case, event: Event, backer: Ref) -> bool:
     if refused is None or workload is None:
         return False
     needed = {need.object for need in needs_of(workload) if not need.optional and not need.guess}
-    return bool(needed & {refused.ref, *leads_to(refused)})
+    return bool(needed & comes_from(case, event.step, refused))
 
 
 def _worlds(rehearsal: Rehearsal) -> Iterator[tuple[World, int]]:

@@ -51,6 +51,10 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if going and (refused or moment.ended.outcome == "ok"):
             yield _finding(moment, going, refused)
             return
+        gone = [ref for ref in crds if _is_going(moment.was(ref)) and moment.live(ref) is None]
+        if gone and moment.ended.outcome == "ok":
+            yield _gone(moment, gone)
+            return
 
 
 def _is_blocked(event: Event) -> bool:
@@ -84,6 +88,29 @@ def _finding(moment: Moment, going: list[Ref], refused: list[Event]) -> Finding:
         places=[resource.place("metadata", "name") for resource in written],
         evidence=(*deletions[-1:], *refused, *later[:1]),
         confirm=f"kubectl get crd {going[0].name} -o jsonpath='{{.metadata.deletionTimestamp}}'",
+    )
+
+
+def _gone(moment: Moment, gone: list[Ref]) -> Finding:
+    """CRDs that existed when Helm looked, and whose deletion ended after that."""
+    written = [resource for ref in gone if (resource := moment.case.written(moment.index, ref))]
+    kinds = {_defines(moment.was(ref)) for ref in gone}
+    lost = [e for e in moment.events() if e.effect == "deleted" and (e.object.group, e.object.kind) in kinds]
+    return found(
+        RULE,
+        moment,
+        objects=gone,
+        damage="outage",
+        message=f"{helm_act(moment)} succeeds, and {first_named(gone)} is gone: its deletion ends afterwards",
+        details=(
+            f"{first_named(gone)} was still being deleted when Helm found it, so Helm did not create it again.",
+            f"{first_named(e.object for e in lost)} kept it until its finalizer was removed." if lost else "",
+            "Helm reports success, and no custom resource of the kind can be created. The next upgrade fails or "
+            "creates the CRD, depending on where the chart has it.",
+        ),
+        places=[resource.place("metadata", "name") for resource in written],
+        evidence=[e for e in moment.events() if e.effect == "deleted" and (e.object in gone or e in lost)],
+        confirm=f"kubectl get crd {gone[0].name}  # after {helm_act(moment)}: NotFound",
     )
 
 

@@ -39,8 +39,8 @@ from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import (
     RejectingCall,
     behind,
+    comes_from,
     covers,
-    leads_to,
     outcome_of,
     refused_by_cause,
     state,
@@ -71,7 +71,7 @@ def _circle(
     step = call.event.step
     refused = case.written(step, call.event.object)
     world = state(rehearsal, call.event)
-    comes = {call.event.object, *(leads_to(refused) if refused else ())}
+    comes = comes_from(case, step, refused) if refused else set()
     for body in behind(world, call.webhook.service):
         backer = case.written(step, workload_ref(body))
         need = next((n for n in needs_of(backer) if n.object in comes), None) if backer else None
