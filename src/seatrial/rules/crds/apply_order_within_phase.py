@@ -1,4 +1,4 @@
-"""A Deployment is renamed, and helm upgrade deletes the old one before a pod of the new one is ready.
+"""Objects of one phase are in the wrong order: a renamed Deployment is deleted first, a Pod comes before what it needs.
 
 ## What happens
 Helm creates and updates all regular resources of a revision, then deletes what the new manifest no longer lists, and
@@ -12,6 +12,11 @@ a `may`.
 
 `kubectl apply --prune` does the same. Pulumi does not: it deletes at the end of the `up`, when everything new is ready.
 kapp, which deletes and creates concurrently unless a rule orders them, is not rehearsed here.
+
+kubectl apply sends objects in the order of its files: a Pod in `app.yaml` comes before the ServiceAccount in
+`rbac.yaml`, and the API server rejects it. kubectl goes on, creates the ServiceAccount and exits with an error; the
+same command works the second time, so the failure looks random. Only bare Pods are rejected: the controllers of
+Deployments and Jobs try again.
 
 Other hidden dependencies within one phase (a regular Job that prepares what a Deployment of the same release uses) are
 not checked by this rule: Helm waits for neither, and the result depends on what the pods do meanwhile.
@@ -38,11 +43,17 @@ from collections.abc import Iterator
 from seatrial.evidence.flux.reconciliations import FLUX, is_flux
 from seatrial.evidence.history import pruned
 from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.writers import writes_in_order
+from seatrial.graph import needs_of
+from seatrial.helm import hooks
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
+from seatrial.phrases.objects import in_kubectl
 
+ADMITTED_WITH = ("ServiceAccount",)
+"""Kinds without which the API server rejects a Pod, and that no other rule is about."""
 WORKLOADS = ("Deployment", "DaemonSet")
 """StatefulSets, which also lose data, are reported by stateful-resource-renamed-or-dropped."""
 PRUNED_BY_HELM = (
@@ -67,11 +78,47 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         moment = Moment(rehearsal, case, step)
         if release is None:
             continue
+        yield from _rejected(moment, release) if writes_in_order(rehearsal) else ()
         for event, was in pruned(moment):
             if was.ref.kind not in WORKLOADS or not _is_ready(_before(rehearsal, event.index, was.ref)):
                 continue
             for service in _services_of(release, was.body):
                 yield from _gap(moment, release, event, was, service)
+
+
+def _rejected(moment: Moment, release: Release) -> Iterator[Finding]:
+    """Writes that were rejected for lack of an object that the same step creates later."""
+    for event in moment.events():
+        if event.effect != "refused" or event.actor not in moment.rehearsal.actors:
+            continue
+        written = release.find(event.object)
+        for ref in event.missing if written is not None and not hooks.is_hook(written.body) else ():
+            brings = release.find(ref) if ref.kind in ADMITTED_WITH else None
+            made = next((e for e in moment.events() if e.object == ref and e.effect == "created"), None)
+            if written is not None and brings is not None and made is not None and made.index > event.index:
+                yield _too_early(moment, written, brings, event, made)
+
+
+def _too_early(moment: Moment, written: Resource, brings: Resource, refused: Event, made: Event) -> Finding:
+    path = next((need.field for need in needs_of(written) if need.object == brings.ref), ("metadata", "name"))
+    return found(
+        RULE,
+        moment,
+        objects=[written.ref, brings.ref],
+        damage="failed-deploy",
+        message=f"{moment.act} fails: {written.ref} needs {brings.ref}, which comes later",
+        details=(
+            f'The API server rejects it: "{refused.message}"',
+            f"{moment.speaker} goes on and creates {brings.ref}, so the same command works the second time.",
+        ),
+        places=[written.place(*path), brings.place("metadata", "name")],
+        evidence=[refused, made],
+        confirm=f"kubectl get {in_kubectl(written.ref)}  # after the first run: NotFound",
+        way_out=(
+            f"Apply {brings.ref} before {written.ref}: put it first in the same file, or into a file whose name sorts "
+            "first. A Deployment or Job instead of a bare Pod tries again by itself.",
+        ),
+    )
 
 
 def _gap(moment: Moment, release: Release, event: Event, was: Resource, service: Resource) -> Iterator[Finding]:
