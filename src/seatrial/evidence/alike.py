@@ -57,7 +57,7 @@ def in_newest(finding: Finding, rehearsal: Rehearsal, case: Case) -> Finding:
     same = (begun.release, begun.namespace)
     later = (m for m in moments(rehearsal, case) if (m.ended.release, m.ended.namespace) == same)
     release = next((m.release for m in reversed([*later]) if m.release and m.ended.role in DEPLOYS), None)
-    if release is None or begun.role == "back" or release is deployed or release.program is not None:
+    if release is None or begun.role == "back" or release.program is not None:
         return finding
     old = {one.origin: one for one in case.all_resources() if one.origin.number}
 
