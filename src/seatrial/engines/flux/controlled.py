@@ -33,6 +33,8 @@ TIMEOUT = "8s"
 """No time of the cluster passes in it, so a short wait shows the same as a long one. A Kustomization takes 30 s."""
 AFTER = re.compile(r"failed after \S+:")
 """The time that a health check took, which is not that of the cluster."""
+EARLY = re.compile(r"health check failed after \S+: (?=failed early)")
+"""The same where it did not wait for its timeout: how long it takes is not known in the cluster."""
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 STATUS = {**ANYTHING, "default": {"observedGeneration": -1}}
 SCHEMA: Body = {
@@ -128,7 +130,8 @@ def _message(body: Body) -> str:
     """Why an object is not Ready, and why it is not tried again."""
     stalled, why = condition(body, "Stalled"), str(condition(body).get("message") or "")
     words = f"{stalled.get('reason')}: {stalled.get('message')}"
-    return why if stalled.get("status") != "True" or why.startswith(words) else f"{words}. {why}"
+    said = stalled.get("status") != "True" or why.startswith(words) or why == stalled.get("message")
+    return why if said else f"{words}. {why}"
 
 
 def reconciled(bodies: Iterable[Body], fleet: FluxObjects) -> Iterator[Reconciled]:
@@ -137,7 +140,7 @@ def reconciled(bodies: Iterable[Body], fleet: FluxObjects) -> Iterator[Reconcile
         ref = Ref(body["kind"], str(metadata(body).get("namespace") or ""), name_of(body), _group(body))
         message = "" if state_of(body) == "ready" else _message(body)
         if (own := fleet.kustomizations.get(ref)) is not None:
-            message = AFTER.sub(f"failed after {own.timeout}:", message)
+            message = AFTER.sub(f"failed after {own.timeout}:", EARLY.sub("", message))
             objects = tuple(target.ref for target in own.targets)
             yield Reconciled(ref, message, 1, objects, waits=own.wait or bool(own.health_checks))
         elif (release := fleet.releases.get(ref)) is not None:

@@ -45,7 +45,7 @@ def reconcile(release: HelmRelease, memory: FluxMemory) -> Part[Attempt]:
             break
         action = "upgrade" if state.is_there else "install"
         policy = release.upgrade if state.is_there else release.install
-        state = replace(state, action=action)
+        state = replace(state, action=action, remediated="")
         if policy.is_exhausted(state.failures()):
             state = replace(state, stalled=_exhausted(state))
             break
@@ -59,7 +59,8 @@ def reconcile(release: HelmRelease, memory: FluxMemory) -> Part[Attempt]:
     memory.deployed[release.ref] = state
     if state.stalled and attempt.words != state.stalled:
         failure = joined(attempt.failure, _stalled(state))
-        return replace(attempt, words=f"{state.stalled}. {attempt.words}", is_final=True, failure=failure)
+        words = f"{state.stalled}. {state.remediated or attempt.words}"
+        return replace(attempt, words=words, is_final=True, failure=failure)
     if not state.is_in_sync or not state.failed_tests:
         return Attempt() if state.is_in_sync else attempt
     return Attempt(state.failed_tests, is_final=True, failure=state.test_failure, failed="test")
@@ -86,7 +87,7 @@ def is_over(release: HelmRelease, cause: Cause, memory: FluxMemory) -> Part[bool
 
 def _known(release: HelmRelease, memory: FluxMemory) -> ReleaseAttempts:
     """What is remembered; failures count only for the same chart and values."""
-    said = [release.chart_name, release.values, [target.body for target in release.targets]]
+    said = [release.chart_name, release.values, [target.body for target in release.targets], release.adds]
     config = msgspec.json.encode(said, order="sorted")
     known = memory.deployed.get(release.ref) or ReleaseAttempts()
     return known if known.config == config else ReleaseAttempts(config, is_there=known.is_there, good=known.good)
@@ -142,7 +143,8 @@ def _uninstalled(
     waited = yield from uninstall(release, memory)
     how = f"failed: {waited.words}" if waited.words else "succeeded"
     name = f"{full_name(release, done.revision)} with chart {release.chart_name}"
-    yield Say(release.ref, f"Helm uninstall remediation for release {name} {how}")
+    state = replace(state, remediated=f"Helm uninstall remediation for release {name} {how}")
+    yield Say(release.ref, state.remediated)
     stays = waited.words and not waited.words.startswith(UNINSTALLED)
     return state if stays else replace(state, is_there=False, good=None)
 
@@ -153,8 +155,9 @@ def _rolled_back(state: ReleaseAttempts, good: Good, release: HelmRelease) -> Pa
     answer = yield helm(release, "rollback", tuple(flags))
     how = f"failed: {answer.message.strip()}" if answer.message else "succeeded"
     name = f"{full_name(release, good.revision)} with chart {good.chart}"
-    yield Say(release.ref, f"Helm rollback to previous release {name} {how}")
-    return replace(state, good=Good((yield from revision_of(release)), good.chart))
+    words = f"Helm rollback to previous release {name} {how}"
+    yield Say(release.ref, words)
+    return replace(state, good=Good((yield from revision_of(release)), good.chart), remediated=words)
 
 
 def _stalled(state: ReleaseAttempts) -> Failure:

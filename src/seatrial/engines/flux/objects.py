@@ -186,6 +186,8 @@ class ReleaseAttempts(Struct, frozen=True):
     good: Good | None = None
     stalled: str = ""
     """Why it does not retry."""
+    remediated: str = ""
+    """What became of the remediation of the last attempt, which Ready tells instead of the attempt."""
     failed_tests: str = ""
     """What keeps a release that is in sync from being Ready."""
     test_failure: Failure = NO_FAILURE
