@@ -143,8 +143,7 @@ def _uninstalled(
     waited = yield from uninstall(release, memory)
     how = f"failed: {waited.words}" if waited.words else "succeeded"
     name = f"{full_name(release, done.revision)} with chart {release.chart_name}"
-    state = replace(state, remediated=f"Helm uninstall remediation for release {name} {how}")
-    yield Say(release.ref, state.remediated)
+    yield Say(release.ref, f"Helm uninstall remediation for release {name} {how}")
     stays = waited.words and not waited.words.startswith(UNINSTALLED)
     return state if stays else replace(state, is_there=False, good=None)
 

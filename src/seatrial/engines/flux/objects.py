@@ -187,7 +187,7 @@ class ReleaseAttempts(Struct, frozen=True):
     stalled: str = ""
     """Why it does not retry."""
     remediated: str = ""
-    """What became of the remediation of the last attempt, which Ready tells instead of the attempt."""
+    """What became of the rollback after the last attempt, which Ready tells instead of the attempt."""
     failed_tests: str = ""
     """What keeps a release that is in sync from being Ready."""
     test_failure: Failure = NO_FAILURE
