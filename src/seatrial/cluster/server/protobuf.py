@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
-from importlib import resources
+from pkgutil import get_data
 from typing import Any
 
 import msgspec
@@ -106,7 +106,7 @@ def _message_of(type_meta: Body) -> str:
 @cache
 def _lines() -> dict[str, str]:
     """The fields of every message, unparsed."""
-    text = resources.files(__package__).joinpath("protobuf_fields.txt").read_text()
+    text = (get_data(__name__, "protobuf_fields.txt") or b"").decode()
     pairs = (line.partition(" ") for line in text.splitlines() if not line.startswith("#"))
     return {name: fields for name, _, fields in pairs}
 

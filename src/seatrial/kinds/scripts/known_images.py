@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 
 import msgspec
 from msgspec import Struct
@@ -59,8 +59,8 @@ class KnownImage(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def known_images() -> tuple[KnownImage, ...]:
-    text = files(__package__).joinpath("images.toml").read_text()
-    return tuple(msgspec.convert(tomllib.loads(text), dict[str, KnownImage]).values())
+    text = get_data(__name__, "images.toml") or b""
+    return tuple(msgspec.convert(tomllib.loads(text.decode()), dict[str, KnownImage]).values())
 
 
 def entry_of(image: str) -> str:

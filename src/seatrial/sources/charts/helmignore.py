@@ -12,8 +12,7 @@ from seatrial.text import regex
 from seatrial.text.source import Text
 
 FILE = ".helmignore"
-ALWAYS = "templates/.?*"
-"""Helm adds this rule to every chart."""
+TEMPLATES = "templates/"
 
 # The parts of a pattern of filepath.Match; a backslash escapes the next character.
 _PART = re.compile(
@@ -30,10 +29,10 @@ class IgnoreRule(Struct, frozen=True):
 
 
 def rules(text: Text | None) -> tuple[IgnoreRule, ...]:
-    """The rules of a chart, from its `.helmignore` if it has one."""
+    """The rules of a chart's `.helmignore`, if it has one."""
     written = text.content.removeprefix("\ufeff").split("\n") if text else []
     lines = [(line.strip(), f"{text.path}:{number}") for number, line in enumerate(written, 1) if text]
-    found = (_rule(line, place) for line, place in (*lines, (ALWAYS, "")))
+    found = (_rule(line, place) for line, place in lines)
     return tuple(rule for rule in found if rule)
 
 
@@ -44,7 +43,13 @@ def ignored(rules: Iterable[IgnoreRule], path: str, *, folder: bool) -> bool:
         matches = bool(regex.is_whole(rule.pattern, path if rule.whole_path else path.rpartition("/")[2]))
         if (not applies or not matches) if rule.negated else (applies and matches):
             return True
-    return False
+    return _is_hidden_template(path)
+
+
+def _is_hidden_template(path: str) -> bool:
+    """`templates/.?*`, a rule that Helm adds to every chart."""
+    name = path.removeprefix(TEMPLATES)
+    return name != path and name.startswith(".") and len(name) > 1 and "/" not in name
 
 
 def _rule(line: str, place: str) -> IgnoreRule | None:
