@@ -36,7 +36,7 @@ from seatrial.model.mix import Mix
 from seatrial.model.options import NO_DETOUR, CheckOptions, Detour
 from seatrial.model.release import Case
 from seatrial.model.repair import Repairs
-from seatrial.model.resource import Place
+from seatrial.model.resource import Place, Ref
 from seatrial.model.result import EngineAgreement, Played, RenderedDifference, Result
 from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
 from seatrial.model.trial import Expected
@@ -176,7 +176,8 @@ def _checked(
     found.extend(finding for one in tried for finding in one.findings)
     continued.extend(seen for one in tried for seen in one.seen)
     explored = tuple(one.explored for one in tried)
-    result = replace(_judged(seen, found, line_at, continued), interrupted=broken, explored=explored)
+    judged = _judged(seen, found, line_at, continued, locates_all=options.locates_all)
+    result = replace(judged, interrupted=broken, explored=explored)
     if options.compare_engines:
         simulated = simulated_plans(options, [trial.played.plan for trial in trials])
         result = replace(result, agreements=tuple(_agreements(_trials(list(simulated), progress), trials)))
@@ -252,13 +253,19 @@ def _judged(
     found: list[Finding],
     line: Callable[[Place], str | None],
     continued: Sequence[ComparedRehearsal] = (),
+    *,
+    locates_all: bool = True,
 ) -> Result:
     """The result of rehearsals with what rules and invariants found; `line` reads the line at a place."""
     named = in_order_of_error((one.rehearsal, one.case) for one in seen)
     ordered = sorted(found, key=lambda one: (one.certainty == "may", one.removes, named(one), *worst_first(one)))
     placed = one_for_each_line(map(_placed, ordered))
     result = _result(seen, tuple(with_way_out(finding, (one.case for one in seen)) for finding in placed), line)
-    return replace(result, continued=tuple(Played(one.case.name, one.rehearsal) for one in continued))
+    return replace(
+        result,
+        continued=tuple(Played(one.case.name, one.rehearsal) for one in continued),
+        sources=_sources(one.case for one in seen) if locates_all else {},
+    )
 
 
 def _bound(rehearsal: Rehearsal) -> int:
@@ -309,10 +316,15 @@ def _result(
         not_rehearsed=tuple(dict.fromkeys(words for case in cases for words in case.not_rehearsed)),
         hollow=bool(cases) and all(case.hollow for case in cases),
         written=tuple(written(seen, place_of)),
-        sources={ref: place_of(resource.place()) for ref, resource in resources.items()},
         excerpts={place: text for place in sorted(places) if (text := line(place)) is not None},
         pages={rule.name: page(rule) for rule in all_explained() if rule.name in {found.rule for found in findings}},
     )
+
+
+def _sources(cases: Iterable[Case]) -> dict[Ref, Place]:
+    """The place of every object. Takes another rendering of each chart, and all nodes of its documents."""
+    resources = {resource.ref: resource for case in cases for resource in case.all_resources()}
+    return {ref: place_of(resource.place()) for ref, resource in resources.items()}
 
 
 def _differences(cases: list[Case]) -> tuple[RenderedDifference, ...]:

@@ -43,7 +43,7 @@ def flag(*names: str, group: Heading, value: str = "", about: str = "") -> Any:
     """A flag whose value may begin with a dash, as with Helm's flags. Called by cyclopts, which reads annotations."""
     from cyclopts import Parameter
 
-    described = {"help": about} if about else {}  # Otherwise by its docstring.
+    described: dict[str, Any] = {"help": about} if about else {}  # Otherwise by its docstring.
     return Parameter(
         name=names,
         group=_group(group),

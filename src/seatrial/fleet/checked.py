@@ -26,7 +26,7 @@ class WantedResults(Struct, frozen=True):
     new_from: Limit | None = None
     """If given, findings that reach it and that the old version of a chart has as well are known."""
     whole: bool = True
-    """Whether a report shows whole timelines."""
+    """Whether a report shows whole timelines, and where each of their objects is defined."""
     cache: Cache | None = None
     """Where results are looked up first, and kept."""
 
@@ -109,7 +109,7 @@ def check_one(options: CheckOptions, needed: WantedResults, progress: Progress) 
         load_early()
         from seatrial.check import check  # It takes longer than to look something up.
 
-        return check(options, progress)
+        return check(replace(options, locates_all=needed.whole), progress)
 
     if needed.cache is None:
         return check(options)

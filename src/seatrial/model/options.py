@@ -99,3 +99,5 @@ class CheckOptions(Struct, frozen=True):
     """How the first step that replaces a release is done."""
     fixing: Fixing | None = None
     """Which fixes are tried; none if it is None."""
+    locates_all: bool = True
+    """Whether the result has the place of every object, and not only those of findings."""
