@@ -389,7 +389,8 @@ def test_assumed_objects_must_be_of_a_served_kind(capsys: Capture, tmp_path: Pat
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment that a process was started with")
 @pytest.mark.parametrize(
-    ("size", "command", "restarted"), [(10, "check", 0), (200_000, "check", 1), (10, "run", 1), (10, "explain", 0)]
+    ("size", "command", "restarted"),
+    [(10, "check", 0), (10, "check --from old", 1), (200_000, "check", 1), (10, "run", 1), (10, "explain", 0)],
 )
 def test_the_command_sets_the_environment_of_go(tmp_path: Path, size: int, command: str, restarted: int) -> None:
     """Go reads it at process start, so the process restarts itself where that matters. Other processes inherit it."""
@@ -402,7 +403,7 @@ def test_the_command_sets_the_environment_of_go(tmp_path: Path, size: int, comma
     (tmp_path / "chart").mkdir()
     (tmp_path / "chart" / "values.yaml").write_text(" " * size)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HELM_", "GO"))}
-    given = [sys.executable, "-c", code, command, "chart"]
+    given = [sys.executable, "-c", code, *command.split(), "chart"]
     said = subprocess.run(given, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert said.stdout.splitlines()[-1] == f"{restarted} 300 1000000"
 

@@ -49,8 +49,10 @@ def _is_small(given: list[str]) -> bool:
     """
     if given[:1] == ["explain"]:
         return True
+    if given[:1] != ["check"] or any(word.startswith("--from") for word in given):  # Then Helm runs often.
+        return False
     paths = [word for word in given[1:] if os.path.lexists(word)]
-    return given[:1] == ["check"] and bool(paths) and all(map(_is_small_folder, paths))
+    return bool(paths) and all(map(_is_small_folder, paths))
 
 
 def _is_small_folder(path: str) -> bool:
