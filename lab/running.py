@@ -26,7 +26,7 @@ from seatrial.play.rehearse import rehearse
 
 
 def run_all(binary: str, options: argparse.Namespace) -> Run:
-    helm = f"Helm {find(binary).version} (binary)" if binary else f"Helm {helmsdk.VERSION} (library)"
+    helm = f"Helm {find(binary).version} (binary)" if binary else f"Helm {helmsdk.version()} (library)"
     results = Results(Path(os.environ["SEATRIAL_LAB_CACHE"]), helm)
     until = time.monotonic() + options.seconds if options.seconds else float("inf")
     part, parts = map(int, options.part.split("/"))

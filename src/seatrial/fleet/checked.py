@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from seatrial.accepted.baseline import with_known
 from seatrial.cache import Cache
 from seatrial.cache.kept import kept
-from seatrial.helm.library import load_early
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.finding import Finding, worst_first
 from seatrial.model.limit import Limit, reaches
@@ -106,7 +105,7 @@ def check_one(options: CheckOptions, needed: WantedResults, progress: Progress) 
     """The result of one check, from the cache if it is there."""
 
     def check(options: CheckOptions) -> Result:
-        load_early()
+        import seatrial.helm.sdk  # noqa: F401 - Go's runtime starts while Python imports everything else.
         from seatrial.check import check  # It takes longer than to look something up.
 
         return check(replace(options, locates_all=needed.whole), progress)

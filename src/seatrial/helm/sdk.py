@@ -38,10 +38,14 @@ FIELD_MANAGER = Path(sys.orig_argv[0]).name
 """The field manager that the library writes: the name of the program that loaded it. Helm's own is `helm`."""
 MODELLED_VERSION = "4.2.3"
 """That of the library which this was written for."""
-VERSION = MODELLED_VERSION if missing else native.helm_sdk_version().removeprefix("v")
 
 UPWARDS = "/.." * 32
 SAFE_PATH = re.compile(r"[\w/.()]+", re.ASCII)
+
+
+def version() -> str:
+    """The first call of the library waits for Go's runtime, which starts in threads of its own: not at import."""
+    return MODELLED_VERSION if missing else native.helm_sdk_version().removeprefix("v")
 
 
 def require() -> None:

@@ -31,7 +31,7 @@ from seatrial.sandbox.watchdog import limited
 from seatrial.text.durations import seconds_in
 
 NAME = "helm"
-VERSION = helmsdk.VERSION
+VERSION = helmsdk.version()
 MAJOR = int(VERSION.partition(".")[0])
 
 TIMEOUT = "5m0s"
