@@ -18,6 +18,7 @@ STRATEGY = ("spec", "strategy")
 ROLLING = (*STRATEGY, "rollingUpdate")
 WITHOUT_SURGE = ["rollingUpdate:", "  maxSurge: 0", "  maxUnavailable: 1"]
 UNSAFE = "every update then stops the old pod before the new one starts"
+UNSAFE_RECREATE = f"{UNSAFE}, and server-side apply refuses it for a Deployment that exists"
 
 
 def propose(problem: Problem) -> Iterator[Proposal]:
@@ -28,11 +29,11 @@ def propose(problem: Problem) -> Iterator[Proposal]:
     kind = key_line(resource, *STRATEGY, "type") if dig(resource.body, *STRATEGY, "type") else None
     if isinstance(kind, Line) and TEMPLATES in resource.file and (keys := asked_value(kind)):
         change = with_chart_value(resource, keys, "Recreate", replaces=True)
-        yield Proposal(f"set {'.'.join(keys)} to Recreate in values.yaml", change, UNSAFE)
+        yield Proposal(f"set {'.'.join(keys)} to Recreate in values.yaml", change, UNSAFE_RECREATE)
     elif kind is None and TEMPLATES in resource.file and (keys := condition_of(resource, STRATEGY[-1])):
         change = with_chart_value(resource, keys, "{type: Recreate}")
-        yield Proposal(f"set {'.'.join(keys)} to type: Recreate in values.yaml", change, UNSAFE)
-    yield Proposal(f"give {ref} the strategy Recreate", _recreated(resource), UNSAFE)
+        yield Proposal(f"set {'.'.join(keys)} to type: Recreate in values.yaml", change, UNSAFE_RECREATE)
+    yield Proposal(f"give {ref} the strategy Recreate", _recreated(resource), UNSAFE_RECREATE)
     yield Proposal(f"let {ref} stop the old pod first (maxSurge 0)", _without_surge(resource), UNSAFE)
 
 

@@ -15,6 +15,7 @@ WAYS: dict[str, Way] = {
     ),
     "pvc-immutable-spec": "Leave {object} as it is at {at}, or add a second PVC under another name and copy the data.",
     "other-immutable-field": "Give {object} another name at {at}.",
-    "rwo-rollingupdate-deadlock": "Set strategy.type: Recreate on {object} at {at}, which means downtime at every "
-    "update; or use a ReadWriteMany volume.",
+    "rwo-rollingupdate-deadlock": "Set maxSurge: 0 and maxUnavailable: 1 (strategy.rollingUpdate) on {object} at {at}, "
+    "which means downtime at every update; or use a ReadWriteMany volume. Recreate does the same, but server-side "
+    "apply (Helm 4, Flux) refuses it for a Deployment that exists.",
 }

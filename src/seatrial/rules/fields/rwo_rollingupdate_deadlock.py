@@ -27,11 +27,13 @@ spec:
 ```
 
 ## Instead
-`strategy: {type: Recreate}` stops the old pod first, which means downtime. So does `maxSurge: 0` with
-`maxUnavailable: 1`. A StatefulSet always stops the old pod first. Or use a ReadWriteMany volume.
+`maxSurge: 0` with `maxUnavailable: 1` stops the old pod first, which means downtime. So does `strategy: {type:
+Recreate}`. A StatefulSet always stops the old pod first. Or use a ReadWriteMany volume.
 
 ## Fix safety
-`Recreate` means downtime at every change. Remove `rollingUpdate` with it: the API server rejects both together.
+Both mean downtime at every change. The API server rejects `Recreate` together with `rollingUpdate`, which it sets by
+default: server-side apply (Helm 4, Flux) cannot change a Deployment that exists to `Recreate`, not even with
+`rollingUpdate: null`. Helm 3 and `kubectl apply` can.
 """
 
 from __future__ import annotations
