@@ -12,8 +12,9 @@ Helm 3 creates hooks and fails: `jobs.batch "x" already exists`. Helm 4 uses ser
 
 Helm 4 updates objects of other kinds in place. For releases that Helm 3 installed, Helm 4 does what Helm 3 does.
 
-With only `hook-succeeded` everything works until a run fails or is aborted. Then only `kubectl delete` helps. Helm
-never deletes a CustomResourceDefinition for a hook policy; on Helm 3, a CRD that is a hook fails on its second run.
+With only `hook-succeeded` everything works until a run fails or is aborted. Then only `kubectl delete` helps. If the
+Job succeeds in the rehearsal, that is a `may`. Helm never deletes a CustomResourceDefinition for a hook policy; on Helm
+3, a CRD that is a hook fails on its second run.
 
 ## Example
 ```yaml
@@ -36,7 +37,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.evidence.hooks.runs import acted_on, event_of, helm_act, left_over
+from seatrial.evidence.history import GOING
+from seatrial.evidence.hooks.runs import acted_on, done_by_helm, event_of, helm_act, left_over
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import hooks
 from seatrial.helm.hooks import ERROR_PREFIX
@@ -52,6 +54,7 @@ RUN = ("Job", "Pod")
 POLICIES = (hooks.BEFORE_CREATION, hooks.SUCCEEDED, hooks.FAILED)
 DELETES = ("pre-delete", "post-delete")
 """Reported by pre-delete-hook-blocks-uninstall."""
+RUN_AGAIN = ("pre-install", "post-install", "pre-upgrade", "post-upgrade")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -64,6 +67,44 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             if collision is not None and is_new and event_of(moment, hook) not in DELETES:
                 seen.add(hook.ref)
                 yield _finding(moment, hook, collision)
+    for moment in moments(rehearsal, case):
+        release = acted_on(case, moment.index)
+        for hook in release.resources if release else ():
+            deletion = _deleted_after_success(moment, hook) if hook.ref not in seen else None
+            if deletion is not None:
+                seen.add(hook.ref)
+                yield _after_a_failure(moment, hook, deletion)
+
+
+def _deleted_after_success(moment: Moment, hook: Resource) -> Event | None:
+    """The deletion of a Job or Pod that only success deletes, by the policy of its hook."""
+    policies = hooks.delete_policies(hook.body)
+    stays = hooks.SUCCEEDED in policies and hooks.BEFORE_CREATION not in policies and hooks.FAILED not in policies
+    if not stays or hook.ref.kind not in RUN or event_of(moment, hook) not in RUN_AGAIN:
+        return None
+    return next((event for event in done_by_helm(moment, hook.ref) if event.effect in GOING), None)
+
+
+def _after_a_failure(moment: Moment, hook: Resource, deletion: Event) -> Finding:
+    ref = hook.ref
+    return found(
+        RULE,
+        moment,
+        objects=[ref],
+        damage="failed-deploy",
+        certainty="may",
+        message=f"if {ref} fails once, every later {moment.ended.action} fails: the {ref.kind} stays",
+        details=(
+            _policy(hook),
+            "It succeeds here and is deleted. After a failure or an abort it stays: Helm 4 then applies it, and treats "
+            "the old failure as the result, or the API server refuses the change.",
+            f'Helm 3 creates hooks instead, and fails: "{_helm_3(moment, hook)}"',
+            f"After kubectl delete {in_kubectl(ref)} the next {moment.ended.action} runs it.",
+        ),
+        places=[hook.place("metadata", "annotations", hooks.DELETE_POLICY)],
+        evidence=[deletion],
+        confirm=f"kubectl get {in_kubectl(ref)}  # after a failed {moment.ended.action}",
+    )
 
 
 def _finding(moment: Moment, hook: Resource, write: Event) -> Finding:
