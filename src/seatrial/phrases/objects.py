@@ -12,7 +12,7 @@ from seatrial.kinds.core import missing
 from seatrial.kinds.tables.catalogue import CATALOGUE, plural_of
 from seatrial.kinds.workloads.images import running_images
 from seatrial.model.release import Release
-from seatrial.model.resource import Body, Ref
+from seatrial.model.resource import Body, Ref, listed
 from seatrial.model.timeline import StepResult
 from seatrial.phrases.outcome import NAMES_MAX
 
@@ -51,6 +51,22 @@ def users_beyond_hooks(release: Release, ref: Ref) -> list[Edge]:
     if ref.kind == "ServiceAccount":  # A binding only names the ServiceAccount; it works without it.
         found = {user: edge for user, edge in found.items() if user.group != RBAC}
     return [found[user] for user in sorted(found)]
+
+
+def running_with(release: Release, ref: Ref) -> list[Ref]:
+    """The workloads beyond hooks whose ServiceAccount has its rights from a role or a binding."""
+    bindings = [r for r in release.resources if r.ref.group == RBAC and r.ref.kind.endswith("Binding")]
+    if ref.group != RBAC:
+        return []
+    names = {ref} if ref.kind.endswith("Binding") else {edge.user.ref for edge in users_of(release, ref)}
+    subjects = {
+        Ref("ServiceAccount", str(subject.get("namespace") or one.ref.namespace), str(subject.get("name")))
+        for one in bindings
+        if one.ref in names
+        for subject in listed(one.body, "subjects")
+    }
+    edges = (edge for subject in subjects for edge in users_beyond_hooks(release, subject))
+    return sorted({edge.user.ref for edge in edges})
 
 
 def consumers_sentence(release: Release, ref: Ref, said: str = "") -> str:

@@ -48,7 +48,15 @@ from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Ref, annotations_of
 from seatrial.model.timeline import Event, Rehearsal
-from seatrial.phrases.objects import consumers_sentence, in_kubectl, next_time_sentence, pods_say, users_beyond_hooks
+from seatrial.phrases.objects import (
+    consumers_sentence,
+    in_kubectl,
+    next_time_sentence,
+    pods_say,
+    running_with,
+    users_beyond_hooks,
+)
+from seatrial.phrases.outcome import first_named
 
 RUNS = ("Job", "Pod")
 UPGRADES = ("upgrade", "rollback", "sync", "up")
@@ -92,16 +100,20 @@ def _has_served(moment: Moment, new: Release, ref: Ref, events: list[Event]) -> 
 def _finding(moment: Moment, new: Release, resource: Resource, events: list[Event], *, served: bool) -> Finding:
     ref, action = resource.ref, moment.ended.action
     unused: Damage = "nuisance" if served else "failed-deploy"
+    unable = running_with(new, ref)
     return found(
         RULE,
         moment,
         objects=[ref],
-        damage="outage" if users_beyond_hooks(new, ref) else unused,
+        damage="outage" if users_beyond_hooks(new, ref) or unable else unused,
         message=f"{ref} became a hook: the {action} leaves it deleted",
         details=(
             _what_helm_did(events, waits=moment.ended.outcome == "hung"),
             "Its work was done by then, and nothing that runs later needs it." if served else "",
             consumers_sentence(new, ref, said=pods_say(moment, ref)),
+            f"{first_named(unable)} has its rights from it: the API server rejects its requests (Forbidden)."
+            if unable
+            else "",
             _why_keep_failed(resource, events),
             _next_time(moment, ref),
         ),
