@@ -15,7 +15,8 @@ WAYS: dict[str, Way] = {
         "": "Deploy the release that has {object} ({there}) first, and wait for it: helm install --wait.",
         "argocd": "Sync the Application that has {object} ({there}) first, or give the later one syncPolicy.retry "
         "with a high limit.",
-        "flux": "Name what contains {object} ({there}) in dependsOn at {at}, with wait: true there.",
+        "flux": "Name what contains {object} ({there}) in dependsOn at {at}. A HelmRelease waits for its objects; a "
+        "Kustomization needs wait: true for that.",
     },
     "render-differs-by-engine": "Render {object} by a value that the user sets ({at}), not by .Capabilities, lookup or "
     ".Release.IsUpgrade. Or put its CRD into crds/.",
