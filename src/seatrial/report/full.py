@@ -29,6 +29,7 @@ FINDINGS_MAX = 30
 DIFFERENCES_MAX = 8
 LIKE_MAX = 2
 """Differences shown of one template line: the names on install and on upgrade."""
+AGAIN = "The same for other objects (-v shows them in full):"
 BRIEF = "Findings below --fail-on (-v shows them in full):"
 KNOWN = "Known findings (they were there before, and do not fail the check):"
 REMOVAL = "When it is removed (by design; fails a check only with --fail-on-removal):"
@@ -71,16 +72,20 @@ def _findings(result: Result, page: Page) -> Iterator[Line]:
     ordered = sorted(result.findings, key=lambda finding: finding.removal)
     shown = ordered if page.verbose else ordered[:FINDINGS_MAX]
     first_of_rule = {finding.rule: id(finding) for finding in reversed(shown)}
+    first_alike = {_story(finding): id(finding) for finding in reversed(shown)}
+    again = [one for one in shown if not page.verbose and id(one) in failing and first_alike[_story(one)] != id(one)]
+    repeated = {id(one) for one in again}
     whole = {
         id(one)
         for number, one in enumerate(shown)
         if page.verbose
-        or id(one) in failing
+        or (id(one) in failing and id(one) not in repeated)
         or (number < FULL_MIN and not one.removal and not one.known and first_of_rule[one.rule] == id(one))
     }
     by_design = [one for one in shown if one.removal]
     yield from _in_full((one for one in shown if id(one) in whole and not one.removal), result, page)
-    brief = [one for one in shown if id(one) not in whole and not one.removal]
+    yield from _in_brief(AGAIN, [one for one in again if not one.removal], page)
+    brief = [one for one in shown if id(one) not in whole | repeated and not one.removal]
     yield from _in_brief(BRIEF, [one for one in brief if not one.known], page)
     yield from _in_brief(KNOWN, [one for one in brief if one.known], page)
     if any(id(one) in whole for one in by_design):
@@ -93,6 +98,13 @@ def _findings(result: Result, page: Page) -> Iterator[Line]:
         yield line(f"and {counted(len(rest), 'more finding', 'more findings')}, one line each (-v shows all in full):")
         yield from concise.lines(rest)
         yield ()
+
+
+def _story(finding: Finding) -> tuple[object, ...]:
+    """Equal for findings that tell the same of other objects, such as the two webhook configurations of one backend."""
+    apart = finding.fingerprint if finding.fix and finding.fix.edits else ""
+    kind = finding.rule, finding.certainty, finding.damage, finding.removal
+    return (*kind, finding.step, finding.case, len(finding.details), apart)
 
 
 def _in_full(findings: Iterable[Finding], result: Result, page: Page) -> Iterator[Line]:

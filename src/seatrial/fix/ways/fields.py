@@ -18,4 +18,9 @@ WAYS: dict[str, Way] = {
     "rwo-rollingupdate-deadlock": "Set maxSurge: 0 and maxUnavailable: 1 (strategy.rollingUpdate) on {object} at {at}, "
     "which means downtime at every update; or use a ReadWriteMany volume. Recreate does the same, but server-side "
     "apply (Helm 4, Flux) refuses it for a Deployment that exists.",
+    "recreate-keeps-rollingupdate": (
+        "Before the upgrade, remove the field from {object} ({at}):",
+        "kubectl patch {kubectl} --type merge -p "
+        """'{{"spec":{{"strategy":{{"type":"Recreate","rollingUpdate":null}}}}}}'""",
+    ),
 }

@@ -120,6 +120,8 @@ class OperatorEntry(Struct, frozen=True):
     """A word that the command line of one of its containers must have for that."""
     creates_unless: str
     """A setting that must not be true."""
+    fails_closed: bool
+    """Whether it sets `failurePolicy: Fail` in its webhook configurations with the caBundle."""
     platform: bool
     """Part of the platform: where its kinds are served, a controller acts on them."""
 
@@ -284,6 +286,7 @@ def _operator(name: str, entry: dict[str, Any]) -> OperatorEntry:
         creates=tuple(entry.get("creates", ())),
         creates_if=entry.get("creates_if", ""),
         creates_unless=entry.get("creates_unless", ""),
+        fails_closed=entry.get("fails_closed", False),
         platform=entry.get("platform", False),
     )
 

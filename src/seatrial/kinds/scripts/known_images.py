@@ -11,7 +11,7 @@ from pkgutil import get_data
 import msgspec
 from msgspec import Struct
 
-_FIELD = re.compile(r"\{(?P<flag>--[-a-z]+)(?:=(?P<default>[^}]*))?\}")
+_FIELD = re.compile(r"\{(?P<flag>--[-a-z]+|\$[A-Z_]+)(?:=(?P<default>[^}]*))?\}")
 PAUSE_MAX_SECONDS = 120
 
 Flags = dict[str, str]

@@ -18,7 +18,7 @@ from seatrial.kinds.scripts.commands import commands_run, may_have_rights
 from seatrial.kinds.scripts.expansion import UNKNOWN
 from seatrial.kinds.scripts.known_images import Flags, KnownImage, known_images, secrets_of
 from seatrial.kinds.workloads.pod_template import Path, containers_of
-from seatrial.model.resource import Body, Ref, dig
+from seatrial.model.resource import Body, Ref, dig, listed
 
 
 class MadeSecret(Struct, frozen=True):
@@ -39,7 +39,7 @@ def secrets_made(spec: Body, namespace: str) -> Iterator[MadeSecret]:
         for one in _makers():
             called = one.runs(image) or any(word.rpartition("/")[2] in one.images for word in command.words[:1])
             if called and all(word in command.words for word in one.words):
-                flags = _flags(command.words)
+                flags = {**_flags(command.words), **_variables(dig(spec, *place))}
                 for name, keys in secrets_of(one, flags):
                     home = flags.get("--namespace") or flags.get("--cilium-namespace") or namespace
                     if name and UNKNOWN not in f"{name}{home}":
@@ -82,6 +82,11 @@ def _may_run_one(container: Body) -> bool:
 @cache
 def _makers() -> tuple[KnownImage, ...]:
     return tuple(one for one in known_images() if one.secrets)
+
+
+def _variables(container: object) -> Flags:
+    """The environment of a container, each name with a `$`."""
+    return {f"${one.get('name')}": str(one["value"]) for one in listed(container, "env") if one.get("value")}
 
 
 def _flags(words: tuple[str, ...]) -> Flags:

@@ -17,6 +17,7 @@ from seatrial.kinds.access.authorizer import Access, decide, service_account
 from seatrial.kinds.core.objectmeta import is_terminating, namespace_of
 from seatrial.kinds.operators.cert_manager import can_inject
 from seatrial.kinds.operators.reconcile import CA_BUNDLE as CA_BUNDLE
+from seatrial.kinds.operators.table import workload_of
 from seatrial.model.resource import Body, annotations_of, dig, listed, name_of
 
 INJECTED = (
@@ -26,6 +27,7 @@ INJECTED = (
 )
 INJECTOR = "cert-manager-cainjector"
 WRITES = ("update", "patch")
+VALIDATING = "ValidatingWebhookConfiguration"
 
 
 class Holder(Struct, frozen=True):
@@ -59,11 +61,20 @@ def wants_injection(body: Body) -> bool:
 def write_ca(pod: Body, world: World) -> Acts:
     """The program in a pod writes the CA into every object that has none and that its ServiceAccount may update."""
     account = str(dig(pod, "spec", "serviceAccountName") or "default")
+    operator = workload_of({"spec": {"template": pod}})
+    closes = operator is not None and operator[0].fails_closed
     for holder, body in _without_ca(world):
         user = service_account(namespace_of(pod), account)
         accesses = (Access(verb, holder.group, holder.plural, name=name_of(body)) for verb in WRITES)
         if any(decide(user, access, world).allowed for access in accesses):
-            yield Update(holder.fill(body), by=account)
+            filled = holder.fill(body)
+            yield Update(_closed(filled) if closes and holder.kind == VALIDATING else filled, by=account)
+
+
+def _closed(configuration: Body) -> Body:
+    """The webhook configuration as its operator leaves it: it no longer lets requests pass when nobody answers."""
+    webhooks = [{**webhook, "failurePolicy": "Fail"} for webhook in listed(configuration, "webhooks")]
+    return {**configuration, "webhooks": webhooks} if webhooks else configuration
 
 
 def _without_ca(world: World) -> Iterator[tuple[Holder, Body]]:

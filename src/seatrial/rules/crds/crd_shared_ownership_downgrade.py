@@ -39,6 +39,7 @@ from seatrial.evidence.crds import losses
 from seatrial.evidence.faults import has_fault
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.unserved import DEFINITION, Unserved, defines, served_versions
+from seatrial.evidence.webhooks.bundles import is_bundle_conflict
 from seatrial.evidence.writers import writer_of, wrote_before
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release
@@ -104,7 +105,8 @@ def _is_one_bundle(releases: list[Release]) -> bool:
 
 def _is_conflict(event: Event) -> bool:
     causes = event.refusal.causes if event.refusal else ()
-    return event.effect == "refused" and event.step >= 0 and any(cause.reason == CONFLICT for cause in causes)
+    refused = event.effect == "refused" and event.step >= 0 and not is_bundle_conflict(event)
+    return refused and any(cause.reason == CONFLICT for cause in causes)
 
 
 def _refused(moment: Moment, event: Event) -> Finding:

@@ -38,12 +38,13 @@ import re
 from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found
-from seatrial.evidence.webhooks.calls import CONFIGURATIONS, RejectingCall, outcome_of, refused_by_cause
+from seatrial.evidence.webhooks.bundles import is_bundle_conflict
+from seatrial.evidence.webhooks.calls import RejectingCall, outcome_of, refused_by_cause
 from seatrial.helm import hooks
 from seatrial.kinds.webhooks.cabundle import has_certificate, wants_injection
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import Body, Pointer, Ref, dig, listed
+from seatrial.model.resource import Body, Path, Pointer, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import first_named, revisions
 
@@ -60,7 +61,8 @@ OVERWRITES = {
     "Pulumi": "Pulumi applies the placeholder and gets a conflict, because another field manager owns the value. With "
     'pulumi.com/patchForce: "true" it overwrites the bundle, and every call fails until the bundle is written again.',
 }
-CA_BUNDLE = ".clientConfig.caBundle"
+CRD = "CustomResourceDefinition"
+CONVERSION = ("spec", "conversion", "webhook", "clientConfig")
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
@@ -69,8 +71,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         yield _too_early(rehearsal, case, calls, unready.get(configuration, []))
     seen: set[Ref] = set()
     for event in rehearsal.timeline:
-        causes = event.refusal.causes if event.refusal and event.object.kind in CONFIGURATIONS else ()
-        if any(cause.field.endswith(CA_BUNDLE) for cause in causes) and event.object not in seen:
+        if event.object not in seen and is_bundle_conflict(event):
             seen.add(event.object)
             yield _conflict(rehearsal, case, event)
 
@@ -129,7 +130,6 @@ def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
         for e in reversed(rehearsal.timeline[: event.index])
         if e.actor not in rehearsal.actors and _writes_bundle(e, ref)
     )
-    index = next((i for i, w in enumerate(listed(resource.body, "webhooks")) if _names_bundle(w)), 0) if resource else 0
     return found(
         RULE,
         moment,
@@ -143,7 +143,7 @@ def _conflict(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
             revisions(moment),
             _next(moment),
         ),
-        places=[resource.place("webhooks", index, "clientConfig", "caBundle")] if resource else [],
+        places=[resource.place(*_bundle_path(resource.body))] if resource else [],
         evidence=[writer, event],
         confirm=_confirm(ref),
         way_out=(
@@ -190,15 +190,25 @@ def _written_by(who: str) -> str:
 def _writes_bundle(event: Event, ref: Ref) -> bool:
     if event.object != ref or event.effect != "changed":
         return False
-    return not all(map(_holds, listed(event.before, "webhooks"))) and all(map(_holds, listed(event.after, "webhooks")))
+    return not all(map(_holds, _clients(event.before))) and all(map(_holds, _clients(event.after)))
 
 
-def _holds(webhook: Body) -> bool:
-    return has_certificate(str(dig(webhook, "clientConfig", "caBundle") or ""))
+def _clients(body: Body | None) -> list[object]:
+    """The clientConfigs of a webhook configuration, or of the conversion of a CRD."""
+    if dig(body, "kind") == CRD:
+        return [dig(body, *CONVERSION)]
+    return [webhook.get("clientConfig") for webhook in listed(body, "webhooks")]
 
 
-def _names_bundle(webhook: Body) -> bool:
-    return dig(webhook, "clientConfig", "caBundle") is not None
+def _holds(client: object) -> bool:
+    return has_certificate(str(dig(client, "caBundle") or ""))
+
+
+def _bundle_path(body: Body) -> Path:
+    if body.get("kind") == CRD:
+        return (*CONVERSION, "caBundle")
+    named = (i for i, client in enumerate(_clients(body)) if dig(client, "caBundle") is not None)
+    return ("webhooks", next(named, 0), "clientConfig", "caBundle")
 
 
 def _injected(moment: Moment, configuration: Resource | None) -> str:
@@ -233,6 +243,8 @@ def _next(moment: Moment) -> str:
 
 
 def _confirm(ref: Ref) -> str:
+    if ref.kind == CRD:
+        return f"kubectl get crd {ref.name} -o jsonpath='{{.{'.'.join(CONVERSION)}.caBundle}}'"
     return f"kubectl get {ref.kind.lower()} {ref.name} -o jsonpath='{{.webhooks[*].clientConfig.caBundle}}'"
 
 
