@@ -24,7 +24,6 @@ from seatrial.engines.helm.v3_objects import (
     Failed,
     about,
     built,
-    by_kind,
     create,
     delete,
     failure_of,
@@ -37,6 +36,7 @@ from seatrial.engines.helm.v3_objects import (
 from seatrial.engines.script import Command, Part, Render, Script, Survey
 from seatrial.helm import hooks
 from seatrial.helm import records as helmrecords
+from seatrial.helm.kindorder import by_kind
 from seatrial.helm.ownership import owned_by
 from seatrial.kinds.core.crd import api_versions
 from seatrial.model.refusal import Failure, Fault, FaultOf, joined

@@ -10,7 +10,6 @@ from seatrial.engines.helm.v3_objects import (
     Failed,
     about,
     built,
-    by_kind,
     counted,
     create,
     delete,
@@ -20,6 +19,7 @@ from seatrial.engines.helm.v3_objects import (
 )
 from seatrial.engines.script import Part
 from seatrial.helm import hooks
+from seatrial.helm.kindorder import by_kind
 from seatrial.model.refusal import Failure, Fault
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, dig, listed, name_of

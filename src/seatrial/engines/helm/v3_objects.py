@@ -62,14 +62,6 @@ class Failed(Exception):
         return Failed(str(self), self.stuck, joined(self.failure, Failure(faults=(fault,))))
 
 
-def by_kind(resources: Iterable[Resource], order: Sequence[str]) -> list[Resource]:
-    """Known kinds in their order, then all others by name; within a kind as they were written."""
-    ranks = {kind: rank for rank, kind in enumerate(order)}
-    return sorted(
-        resources, key=lambda r: (ranks.get(r.ref.kind, len(ranks)), "" if r.ref.kind in ranks else r.ref.kind)
-    )
-
-
 def built(resources: Iterable[Resource], doing: str = "", during: During = "") -> Part[Live]:
     """Look at every object; all of their kinds have to be served."""
     live = {}

@@ -18,8 +18,11 @@ from seatrial.engines.kubectl.commands import NAME, VERSION
 from seatrial.engines.kubectl.flags import asked, asked_to_delete
 from seatrial.engines.kubectl.process import FLAG, find
 from seatrial.engines.setting import Setting, is_chart, release_of
+from seatrial.helm import hooks
+from seatrial.helm.kindorder import by_kind
 from seatrial.kinds.tables.catalogue import named_kind
 from seatrial.model.errors import CannotContinue
+from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, group_of, metadata, name_of, version_of
 from seatrial.model.trial import Step, Trial
 from seatrial.sandbox.client import Binary
@@ -103,8 +106,15 @@ def _piped(step: Step, setting: Setting, namespace: str) -> PlannedStep[Apply]:
     if release.crds and not setting.include_crds:
         release = replace(release, crds=())
         notes.append(LEFT_OUT)
-    piped = tuple(Manifest(resource.body) for resource in (*release.crds, *release.resources))
+    piped = tuple(Manifest(resource.body) for resource in _printed(release))
     return PlannedStep(step, NAME, "", namespace, Apply(piped), release, tuple(notes))
+
+
+def _printed(release: Release) -> Iterator[Resource]:
+    """As `helm template` prints them (pkg/cmd/template.go of Helm 4.2): by kind, hooks after everything else."""
+    yield from release.crds
+    yield from by_kind(resource for resource in release.resources if not hooks.is_hook(resource.body))
+    yield from by_kind(resource for resource in release.resources if hooks.is_hook(resource.body))
 
 
 def _deleted(step: Step, setting: Setting) -> Iterator[Manifest]:

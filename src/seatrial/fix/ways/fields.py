@@ -19,7 +19,7 @@ WAYS: dict[str, Way] = {
     "which means downtime at every update; or use a ReadWriteMany volume. Recreate does the same, but server-side "
     "apply (Helm 4, Flux) refuses it for a Deployment that exists.",
     "recreate-keeps-rollingupdate": (
-        "Before the upgrade, remove the field from {object} ({at}):",
+        "Remove rollingUpdate from the live {object} first; {at} can stay:",
         "kubectl patch {kubectl} --type merge -p "
         """'{{"spec":{{"strategy":{{"type":"Recreate","rollingUpdate":null}}}}}}'""",
     ),

@@ -71,8 +71,8 @@ def _finding(rehearsal: Rehearsal, case: Case, event: Event) -> Finding:
         message=f"{outcome_of(moment)}: {ref} becomes Recreate and keeps rollingUpdate",
         details=(
             f'The API server reports: "{event.message}"',
-            "The old revision does not set rollingUpdate: the API server did. Server-side apply removes only what the "
-            "same manager has applied.",
+            "The revision before does not set rollingUpdate: the API server did. Server-side apply removes only what "
+            "the same manager has applied.",
             after_failure(moment),
         ),
         places=[written.place("spec", "strategy", "type")] if written else [],

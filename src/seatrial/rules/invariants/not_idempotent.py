@@ -33,18 +33,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from seatrial.evidence.breaches import Breach, Breaches, traced, unexplained
 from seatrial.evidence.repeats import RepeatedWrite, changes
 from seatrial.evidence.secret_data import is_password, secret_data
 from seatrial.evidence.users import live_at, running_users
 from seatrial.model.finding import Damage, Finding, Invariant, Reviewed
 from seatrial.model.release import Case
-from seatrial.model.resource import Path
+from seatrial.model.resource import Path, dig
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.breaches import breach_finding, fields_sentence, names
 from seatrial.phrases.objects import confirm_twice
 
 SAME_INPUT = "same input"
+LEAVE_OUT = (
+    "Leave the field out of {0}, at the place above: {1} writes it, and each of the two overwrites the other. An empty "
+    "string is a value too."
+)
 VERBS = {"created": "creates", "deleted": "deletes", "deleting": "deletes"}
 TEMPLATE: Path = ("spec", "template")
 
@@ -80,12 +86,23 @@ def _why(change: RepeatedWrite) -> str:
 
 def _finding(group: Breaches) -> Finding:
     again = f"{group.first.moment.act} with the same input"
-    return breach_finding(
+    finding = breach_finding(
         INVARIANT,
         group,
         f"{again} {_verb(group)} {names(group.objects)}",
         confirm=confirm_twice(group.first.object, "{.metadata.resourceVersion}", again),
     )
+    writer = _other_writer(group.first)
+    return replace(finding, way_out=(LEAVE_OUT.format(finding.objects[0], writer),)) if writer else finding
+
+
+def _other_writer(breach: Breach) -> str:
+    """Who wrote the field last before the step, if it was not the engine: the two overwrite each other."""
+    rehearsal = breach.moment.rehearsal
+    for event in reversed(rehearsal.timeline[: breach.events[0].index]):
+        if event.object == breach.object and dig(event.before, *breach.path) != dig(event.after, *breach.path):
+            return "" if event.actor in rehearsal.actors else event.actor
+    return ""
 
 
 def _verb(group: Breaches) -> str:

@@ -53,6 +53,13 @@ MADE = WriteTarget("CREATE", "", "v1", "pods", "", namespaced=True)
 TO_BE_INJECTED = "auto"
 """The image of Istio gateways: injection replaces it."""
 MEANT = ("true", "enabled", "yes")
+INJECTORS = {
+    "linkerd.io/inject": "proxy-injector.linkerd.io",
+    "sidecar.istio.io/inject": "sidecar-injector.istio.io",
+    "vault.hashicorp.com/agent-inject": "vault.hashicorp.com",
+    "consul.hashicorp.com/connect-inject": "connect-injector.consul.hashicorp.com",
+}
+"""Annotations and how the name of the webhook ends that they request. Others may request any."""
 SELECTS = ("In", "Exists")
 
 
@@ -104,7 +111,7 @@ def _relies_on(webhook: Webhook, pod: Body, there: dict[Ref, Body]) -> bool:
     namespace = there.get(Ref("Namespace", "", str(pod["metadata"].get("namespace"))))
     if not is_about(webhook, MADE, labels_of(pod), namespace) or backs(pod, there.get(webhook.service)):
         return False
-    return _selects(webhook.body.get("objectSelector") or {}) or _asks(pod)
+    return _selects(webhook.body.get("objectSelector") or {}) or _asks(pod, webhook.name)
 
 
 def _selects(selector: Body) -> bool:
@@ -113,11 +120,12 @@ def _selects(selector: Body) -> bool:
     return bool(selector.get("matchLabels")) or any(e.get("operator") in SELECTS for e in expressions)
 
 
-def _asks(pod: Body) -> bool:
+def _asks(pod: Body, webhook: str) -> bool:
     images = [container.get("image") for container in listed(pod, "spec", "containers")]
     annotations = annotations_of(pod).items()
     return TO_BE_INJECTED in images or any(
-        "inject" in key and str(value).lower() in MEANT for key, value in annotations
+        "inject" in key and str(value).lower() in MEANT and webhook.endswith(INJECTORS.get(key, ""))
+        for key, value in annotations
     )
 
 
