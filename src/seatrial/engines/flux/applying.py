@@ -17,11 +17,13 @@ from seatrial.engines.flux.normalizing import normalized
 from seatrial.engines.flux.objects import Kustomization
 from seatrial.engines.flux.takeover import MANAGER, takeover
 from seatrial.engines.script import Answer, Command, DescribedObject, Part, Wait
-from seatrial.model.refusal import NO_FAILURE, Failure
+from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, with_metadata
 
 PREFIX = "kustomize.toolkit.fluxcd.io"
 REASONS = {400: "BadRequest", 403: "Forbidden", 409: "Conflict", 422: "Invalid", 500: "InternalError"}
+NO_SUCH_PATH = "the server could not find the requested resource"
+"""The API server's words for a namespaced kind in a path without a namespace."""
 IMMUTABLE = ("is immutable", "immutable field")
 OWNED_BY_SERVER = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 
@@ -41,6 +43,9 @@ def apply_stage(stage: Iterable[DescribedObject], kustomization: Kustomization) 
     changed = []
     skipped = []
     for target in stage:
+        if target.ref in kustomization.without_namespace:
+            words = f"{target.ref.kind}/{target.ref.name} namespace not specified: {NO_SUCH_PATH}"
+            return Staged(words, failure=Failure(faults=(Fault("not-found", target.ref),)))
         live = yield about(target, "get")
         if _is_left_alone(target.body, live):
             skipped.append(target.ref)

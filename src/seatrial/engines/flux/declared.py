@@ -17,6 +17,8 @@ from seatrial.engines.flux.postrendering import additions, rendered_error
 from seatrial.engines.script import DescribedObject
 from seatrial.helm import hooks
 from seatrial.kinds.operators.table import is_cluster_scoped
+from seatrial.kinds.tables.catalogue import CATALOGUE
+from seatrial.model.release import Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, name_of
 from seatrial.readiness import flux as fluxhealth
 from seatrial.sources.flux.gathering import Built, Charted, at_home
@@ -66,8 +68,15 @@ def declared(built: Built) -> Kustomization:
         assumed=bool(built.absent),
         error=built.error,
         invalid=_invalid(body),
+        without_namespace=frozenset(r.ref for r in built.resources if _lacks_namespace(r)),
         declared=body,
     )
+
+
+def _lacks_namespace(resource: Resource) -> bool:
+    """Of a built-in kind: whether a custom resource needs a namespace, its CRD says, which may be elsewhere."""
+    ref = resource.ref
+    return bool(ref.namespace and (ref.group, ref.kind) in CATALOGUE) and not metadata(resource.body).get("namespace")
 
 
 def declared_release(charted: Charted) -> HelmRelease:

@@ -62,6 +62,8 @@ class Kustomization(Struct, frozen=True):
     ready_exprs: Mapping[Ref, str] = {}
     """The CEL expressions for dependencies, instead of their Ready condition."""
     health: tuple[HealthExpression, ...] = ()
+    without_namespace: frozenset[Ref] = frozenset()
+    """Objects that need a namespace and have none: only kubectl takes the one of its context."""
     declared: Body = {}
 
     @property

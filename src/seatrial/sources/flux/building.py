@@ -361,8 +361,8 @@ def _placed(resource: Resource, spec: Body) -> Resource:
     """
     meta = dict(metadata(resource.body))
     ref = resource.ref
-    target = str(spec.get("targetNamespace") or ref.namespace)
-    if ref.namespace:
+    target = str(spec.get("targetNamespace") or "")
+    if ref.namespace and target:
         meta["namespace"], ref = target, msgspec.structs.replace(ref, namespace=target)
     elif target and (ref.kind, ref.group) == ("Namespace", ""):
         meta["name"], ref = target, msgspec.structs.replace(ref, name=target)
