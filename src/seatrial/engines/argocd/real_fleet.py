@@ -54,7 +54,7 @@ class LiveFleet:
 
     def look(self) -> Look:
         """Whether all operations have ended, and everything else has come to rest."""
-        roots = [(app, live(self.api, named(app)) or {}) for app in self.fleet.roots]
+        roots = [(app, body) for app in self.fleet.roots if (body := live(self.api, named(app)))]
         begun = all(dig(body, "status", "operationState", "phase") for _, body in roots)
         running = [*roots, *((self._app(body), body) for body in self._others())]
         busy = any(is_running(body) or body.get("operation") for _, body in running)
@@ -69,7 +69,11 @@ class LiveFleet:
     def tried(self, urls: Mapping[str, str], stuck: Stuck | None) -> Iterator[Tried]:
         """The operations of the step."""
         for app in self.fleet.roots:
-            operation = operation_of(live(self.api, named(app)) or {}, app, urls)
+            there = live(self.api, named(app))
+            if there is None:
+                yield Tried(Operation(app.name, "Error", self._not_generated(app), namespace=app.namespace))
+                continue
+            operation = operation_of(there, app, urls)
             yield Tried(operation, stuck if operation.phase == "Running" else None)
         for body in self._others():
             app = self._app(body)
@@ -80,6 +84,13 @@ class LiveFleet:
             elif app.automated and (errors := [*_errors(body)]):
                 yield Tried(Operation(app.name, "Failed", "\n".join(errors), automated=True, namespace=app.namespace))
         yield from self._halted(stuck)
+
+    def _not_generated(self, app: App) -> str:
+        """Why an ApplicationSet did not create an Application."""
+        makers = [made.ref for made in self.fleet.sets.values() if app.ref in map(ref_of, made.applications)]
+        told = [one for ref in makers for one in listed(self._live(ref) or {}, "status", "conditions")]
+        words = [str(one.get("message")) for one in told if one.get("type") == FAULTY and one.get("status") == "True"]
+        return "\n".join(words) or "its ApplicationSet did not create it"
 
     def _unhealthy(self) -> tuple[bool, list[Ref]]:
         """Whether an Application may still change by itself, and what it waits for."""

@@ -20,7 +20,7 @@ from seatrial.evidence.compare.side_by_side import in_order, works_side_by_side
 from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.program import Program, effective
 from seatrial.model.release import Case
-from seatrial.model.resource import Body, Ref
+from seatrial.model.resource import Body, Ref, metadata
 from seatrial.model.result import EngineAgreement, EngineDifference
 from seatrial.model.timeline import Event, Rehearsal
 
@@ -146,9 +146,21 @@ def _is_compared(event: Event) -> bool:
 
 
 def _is_note(event: Event) -> bool:
-    """Whether it changes nothing but what Argo CD keeps in an Application: its status, operation and finalizers."""
-    before, after = (event.before or {}).get("spec"), (event.after or {}).get("spec")
-    return _is_of_argocd(event.object) and event.effect == "changed" and before == after
+    """Whether it changes nothing but what Argo CD keeps in an Application: its status, operation and finalizers.
+
+    Who removes the last finalizer of one that is being deleted is chance.
+    """
+    if not _is_of_argocd(event.object):
+        return False
+    if event.effect in GONE:
+        return event.cause is not None or "deletionTimestamp" in metadata(event.before or {})
+    return event.effect == "changed" and _spec(event.before) == _spec(event.after)
+
+
+def _spec(application: Body | None) -> Body:
+    """The spec of an Application; Argo CD itself writes the default project into those without one."""
+    spec: Body = (application or {}).get("spec") or {}
+    return {**spec, "project": spec.get("project") or "default"}
 
 
 def _is_of_argocd(ref: Ref) -> bool:
@@ -161,7 +173,8 @@ def _is_of_flux(ref: Ref) -> bool:
 
 
 def _words(event: Event) -> str:
-    words = (event.actor, event.verb, str(event.object), event.effect, event.message)
+    effect = "deleting" if event.effect in GONE and _is_of_argocd(event.object) else event.effect
+    words = (event.actor, event.verb, str(event.object), effect, event.message)
     return " ".join(filter(None, words))
 
 
@@ -181,7 +194,7 @@ def _without_notes(ref: Ref, body: Any) -> Any:
     if not _is_of_argocd(ref):
         return body
     meta = {key: value for key, value in (body.get("metadata") or {}).items() if key not in NOTED}
-    return {**{key: value for key, value in body.items() if key != "operation"}, "metadata": meta}
+    return {**{key: value for key, value in body.items() if key != "operation"}, "metadata": meta, "spec": _spec(body)}
 
 
 def _settled(value: Any) -> Any:

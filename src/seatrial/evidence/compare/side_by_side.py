@@ -82,7 +82,14 @@ def _places(rehearsal: Rehearsal, step: int) -> dict[Ref, set[WavePlace]]:
     for event in rehearsal.of_step(step):
         if not found.get(event.object) and event.verb == "delete" and event.before is not None:
             found[event.object] = {(_tracked_by(event.before), "", wave_of(event.before))}
+        elif event.object.kind == "Namespace" and not found.get(event.object):
+            found[event.object] = {(owner, "", 0) for owner in _owners_inside(event.object, found)}
     return found
+
+
+def _owners_inside(namespace: Ref, places: dict[Ref, set[WavePlace]]) -> set[str]:
+    """Who has objects in a namespace: Argo CD does not list one that it creates for them among its results."""
+    return {place[0] for ref, known in places.items() if ref.namespace == namespace.name for place in known}
 
 
 def _tracked_by(body: Body) -> str:
