@@ -27,6 +27,18 @@ CASES = (
     "shared-object",
 )
 
+STORIES = {
+    "argocd-apps-of-apps": ("root.yaml", "set.yaml"),
+    "argocd-applicationset-rollingsync": ("set.yaml", "backwards.yaml"),
+    "argocd-child-application-is-pruned": ("trial.yaml",),
+    "argocd-changes-that-start-a-sync": ("trial.yaml",),
+    "argocd-application-that-contains-itself-is-never-deleted": ("root.yaml",),
+}
+"""By story with child Applications or ApplicationSets: its inputs, each with the files of the whole story."""
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
+FILE = re.compile(r"^```\w+ file=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+REPO = re.compile(r"--repo (\S+)=(\S+)")
+
 pytestmark = pytest.mark.skipif(not FOLDER, reason=f"{VARIABLE} is not set to a folder with the executables of Argo CD")
 
 
@@ -37,6 +49,21 @@ def test_a_case_goes_the_same_with_both(name: str, tmp_path: Path) -> None:
     given = CheckOptions((str(tmp_path / "trial.yaml"),), repos=repos, engine_binaries=(f"argocd={FOLDER}",))
     one, found = run_both(given, "eager")
     assert one.rehearsal.engine.real
+    assert [difference for difference in found.differences if not _is_chance(difference)] == []
+
+
+@pytest.mark.parametrize(("story", "given"), [(story, one) for story, given in STORIES.items() for one in given])
+def test_a_story_with_child_applications_goes_the_same_with_both(story: str, given: str, tmp_path: Path) -> None:
+    text = (SCENARIOS / f"{story}.md").read_text()
+    for name, content in reversed(FILE.findall(text)):  # The first files of a name are the good ones.
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    repos = tuple(f"{url}={tmp_path / folder}" for url, folder in dict(REPO.findall(text)).items())
+    engines = () if given == "trial.yaml" else ("argocd",)
+    options = CheckOptions(
+        (str(tmp_path / given),), engines=engines, repos=repos, engine_binaries=(f"argocd={FOLDER}",)
+    )
+    _, found = run_both(options, "eager")
     assert [difference for difference in found.differences if not _is_chance(difference)] == []
 
 

@@ -156,6 +156,10 @@ def changed():
 
 """
 SLEEPS = "import time\ntime.sleep(600)\n"
+LISTENS = """
+import socket, sys
+server = socket.create_server(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])))
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -177,7 +181,7 @@ def manifest(tmp_path: Path) -> str:
 @pytest.fixture
 def folder(tmp_path: Path) -> str:
     for name in ("argocd-repo-server", "redis-server", "helm", "kustomize"):
-        _program(tmp_path, name, SLEEPS)
+        _program(tmp_path, name, LISTENS + SLEEPS)
     _program(tmp_path, "argocd-application-controller", VERSION + _controller("Succeeded"))
     return str(tmp_path / "bin")
 

@@ -180,13 +180,14 @@ def live(api: ApiBesideUser, body: Body) -> Body | None:
     return answer.body if answer.code == 200 else None
 
 
-def put(api: ApiBesideUser, body: Body) -> None:
+def put(api: ApiBesideUser, body: Body, *, hidden: bool = True) -> None:
     """Write an object of the user that the engine acts on, over what is there: its status stays, unless `body` has one.
 
-    What the engine itself has noted in its metadata stays as well.
+    What the engine itself has noted in its metadata stays as well. What happens to it is `hidden`, or recorded.
     """
     there = live(api, body)
-    api.hide((ref_in(body),))
+    if hidden:
+        api.hide((ref_in(body),))
     if there is None:
         write(api, "create", body)
         return

@@ -77,13 +77,13 @@ def _first_ended(
         with path.open("wb") as log:
             environment = {**os.environ, **variables}
             process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        running[process.pid] = Path(command[0]).name, path
+        running[process.pid] = Path(command[0]).name, path, process  # What Python forgets, it reaps.
         for port in first.intersection(command):
             _await(port, process.pid)
     while True:
         pid, status = os.wait()  # The first process of a sandbox also gets the children of its children.
         if pid in running:
-            name, path = running[pid]
+            name, path, _ = running[pid]
             said = path.read_bytes()[-LAST_BYTES:].decode(errors="replace")
             return os.waitstatus_to_exitcode(status) & 0xFF, {"ended": name, "said": said}
 

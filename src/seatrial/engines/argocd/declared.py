@@ -70,7 +70,7 @@ def declared(
 
 def in_project(app: App, application: Body, project: Project) -> App:
     """The Application in its project, with the project's permissions or the reason for its rejection."""
-    said = ";".join(complaints(application, project))
+    said = ";".join(sorted(complaints(application, project)))  # `SetConditions` sorts them.
     return replace(app, project=project, error=said or app.error)
 
 

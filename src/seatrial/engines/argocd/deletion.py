@@ -116,7 +116,7 @@ def _cascade(app: App, settings: Settings) -> Part[HeldDeletion | None]:
         live = yield from _managed(app, settings)
         going = {ref: body for ref, body in live.items() if not is_kept(body, app)}
         leaving = [ref for ref, body in live.items() if metadata(body).get("deletionTimestamp")]
-        if not leaving and not going:
+        if not going and set(leaving) <= {app.ref}:
             return None
         unconfirmed = [ref for ref, body in going.items() if _needs_confirmation(body, app, settings)]
         if unconfirmed and not leaving:

@@ -331,7 +331,12 @@ def delete_fleet(fleet: Applications, settings: Settings, memory: ArgocdMemory) 
     rolled = [fleet.sets[ref] for ref in fleet.given if fleet.sets[ref].rollout is not None]
     of_sets = (fleet.others[ref] for made in rolled for ref in leaving.order(made, settings))
     for app in (*of_sets, *reversed(fleet.roots)):
-        result = yield from leaving.gone(app, fleet.others, fleet.sets, settings)
+        there = yield Command("get", API_VERSION, "Application", app.namespace, app.name)
+        if there.code == 200:  # It contains itself, and its cascade waits until nothing of it is being deleted.
+            yield Command("delete", API_VERSION, "Application", app.namespace, app.name)
+            result = yield from leaving.follow(app.ref, {**fleet.others, app.ref: app}, fleet.sets, settings)
+        else:
+            result = yield from leaving.gone(app, fleet.others, fleet.sets, settings)
         memory.last.clear()
         memory.progress.clear()
         if result.outcome != "ok":

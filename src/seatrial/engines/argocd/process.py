@@ -90,7 +90,8 @@ def run(act: RealControllers, api: ApiBesideUser) -> Ended:
     for body in act.settings:
         (put if body["kind"] in KINDS else keep)(api, body)
     fleet = LiveFleet(of.fleet, api)
-    fleet.ask_again()
+    fleet.compare_again()
+    fleet.forget_told()
     if act.action != "delete" and (of.fleet.given or of.fleet.sets):
         _generate(act, of.fleet, fleet, api)
     with running(_servers(act, of, (CONTROLLER, SET_CONTROLLER)), api, act.programs, NAMESPACE) as client:
@@ -146,7 +147,7 @@ def _servers(act: RealControllers, of: Sync, controllers: tuple[str, ...]) -> Se
             *("redis", "proxy", "repo-server", "repo-metrics", "metrics"),
             *("set-metrics", "set-probe", "set-webhook"),
         ),
-        awaited=("proxy",),
+        awaited=("redis", "proxy", "repo-server"),
         files={**act.files, **_served(act)},
         links=NOT_SIGNED,
         variables=VARIABLES,
@@ -238,8 +239,12 @@ def _synced(act: RealControllers, fleet: LiveFleet, client: BinaryRun, api: ApiB
     for app in fleet.fleet.roots:
         there = live(api, named(app))
         if body := given.get(app.ref) or there:
-            put(api, operated(body, app, act.flags, there))
+            put(api, operated(body, app, act.flags, there), hidden=not _contains_itself(app))
     stuck = wait(client, api, fleet.look, act.programs)
+    if stuck is not None:
+        # The controller may have compared an Application before its cache had what it deployed.
+        fleet.compare_again()
+        stuck = wait(client, api, fleet.look, act.programs)
     return ended(list(fleet.tried(_urls(act), stuck)))
 
 
@@ -252,7 +257,7 @@ def _deleted(act: RealControllers, fleet: Applications, client: BinaryRun, api: 
     for ref in (*made, *alone):
         if live(api, given[ref]) is None:
             continue
-        put(api, given[ref])
+        put(api, given[ref], hidden=not (ref in apps and _contains_itself(apps[ref])))
         delete(api, given[ref])
         gone = [ref, *made.get(ref, ())]
         if (end := _gone(act, [apps[one] for one in gone if one in apps], given[ref], client, api)).outcome != "ok":
@@ -278,6 +283,11 @@ def _gone(act: RealControllers, apps: list[App], body: Body, client: BinaryRun, 
     if errors:
         return Ended("failed", "\n".join(errors))
     return Ended("hung", f"{stuck.sentence}. Argo CD has no timeout for this", stuck=stuck)
+
+
+def _contains_itself(app: App) -> bool:
+    """Whether an Application is among its own objects: then it is one of the release."""
+    return any(target.ref == app.ref for target in app.targets)
 
 
 def _hooks_of_deletion(app: App) -> Iterator[Ref]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from seatrial.engines import ApiBesideUser, Stuck
 from seatrial.engines.argocd import sets
 from seatrial.engines.argocd.app import API_VERSION, App
-from seatrial.engines.argocd.controlled import KINDS, awaited, is_running, named, operation_of
+from seatrial.engines.argocd.controlled import BACKOFF, KINDS, awaited, is_running, named, operation_of
 from seatrial.engines.argocd.fleet import Applications
 from seatrial.engines.argocd.reconciling import Tried
 from seatrial.engines.argocd.rollout import Rollout, RolloutProgress, current_step
@@ -29,6 +29,8 @@ AFTER_ALL_SECONDS = 2.0
 """The same where controllers tell each other of it."""
 UP_TO_DATE, FAULTY = "ResourcesUpToDate", "ErrorOccurred"
 WAITING = "Waiting"
+RETRIES = "Retrying attempt #"
+"""In the message of an operation that failed and waits to be tried again."""
 
 
 class LiveFleet:
@@ -39,10 +41,13 @@ class LiveFleet:
         self.begun = {ref_of(body): dig(body, "status", "operationState") for body in self._there("Application")}
         self.roots = {app.ref for app in fleet.roots}
 
-    def ask_again(self) -> None:
-        """Let the controllers compare all Applications and sets anew, as they do after some minutes."""
-        for body in self._others():
+    def compare_again(self) -> None:
+        """Let the controllers compare all Applications anew, as they do after some minutes."""
+        for body in self._there("Application"):
             self._patch(body, {"status": {"reconciledAt": None}})
+
+    def forget_told(self) -> None:
+        """Let ApplicationSets be told anew, by controllers that start after this."""
         for body in self._there("ApplicationSet"):
             self._patch(body, {"status": {"conditions": None}}, subresource="status")
 
@@ -54,6 +59,7 @@ class LiveFleet:
 
     def look(self) -> Look:
         """Whether all operations have ended, and everything else has come to rest."""
+        self._hurry()
         roots = [(app, body) for app in self.fleet.roots if (body := live(self.api, named(app)))]
         begun = all(dig(body, "status", "operationState", "phase") for _, body in roots)
         running = [*roots, *((self._app(body), body) for body in self._others())]
@@ -84,6 +90,14 @@ class LiveFleet:
             elif app.automated and (errors := [*_errors(body)]):
                 yield Tried(Operation(app.name, "Failed", "\n".join(errors), automated=True, namespace=app.namespace))
         yield from self._halted(stuck)
+
+    def _hurry(self) -> None:
+        """Shorten the waits before automated syncs are retried: no time of the cluster passes in them."""
+        for body in self._others():
+            state = dig(body, "status", "operationState") or {}
+            patient = dig(state, "operation", "retry", "backoff") != BACKOFF
+            if is_running(body) and RETRIES in str(state.get("message")) and patient:
+                self._patch(body, {"status": {"operationState": {"operation": {"retry": {"backoff": BACKOFF}}}}})
 
     def _not_generated(self, app: App) -> str:
         """Why an ApplicationSet did not create an Application."""
