@@ -72,5 +72,6 @@ def _is_chance(difference: EngineDifference) -> bool:
 
     `removeHookFinalizer` in gitops-engine/pkg/sync/sync_context.go looks at the object in its cache.
     """
-    update = re.fullmatch(r"argocd update Job/\S+ (changed|refused .*)", difference.model or difference.real)
+    words = r"argocd update (Job/\S+ (changed|refused .*)|\S+ refused .* not found)"
+    update = re.fullmatch(words, difference.model or difference.real)
     return FINALIZER in difference.real or (update is not None and not (difference.model and difference.real))
