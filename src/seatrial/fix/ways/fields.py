@@ -18,9 +18,6 @@ WAYS: dict[str, Way] = {
     "rwo-rollingupdate-deadlock": "Set maxSurge: 0 and maxUnavailable: 1 (strategy.rollingUpdate) on {object} at {at}, "
     "which means downtime at every update; or use a ReadWriteMany volume. Recreate does the same, but server-side "
     "apply (Helm 4, Flux) refuses it for a Deployment that exists.",
-    "recreate-keeps-rollingupdate": (
-        "Remove rollingUpdate from the live {object} first; {at} can stay:",
-        "kubectl patch {kubectl} --type merge -p "
-        """'{{"spec":{{"strategy":{{"type":"Recreate","rollingUpdate":null}}}}}}'""",
-    ),
+    "recreate-keeps-rollingupdate": "Remove rollingUpdate from the live {object} first; {at} can stay: kubectl patch "
+    """{kubectl} --type merge -p '{{"spec":{{"strategy":{{"type":"Recreate","rollingUpdate":null}}}}}}'""",
 }
