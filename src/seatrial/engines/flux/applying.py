@@ -17,13 +17,12 @@ from seatrial.engines.flux.normalizing import normalized
 from seatrial.engines.flux.objects import Kustomization
 from seatrial.engines.flux.takeover import MANAGER, takeover
 from seatrial.engines.script import Answer, Command, DescribedObject, Part, Wait
+from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, with_metadata
 
 PREFIX = "kustomize.toolkit.fluxcd.io"
 REASONS = {400: "BadRequest", 403: "Forbidden", 409: "Conflict", 422: "Invalid", 500: "InternalError"}
-NO_SUCH_PATH = "the server could not find the requested resource"
-"""The API server's words for a namespaced kind in a path without a namespace."""
 IMMUTABLE = ("is immutable", "immutable field")
 OWNED_BY_SERVER = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 
@@ -44,8 +43,7 @@ def apply_stage(stage: Iterable[DescribedObject], kustomization: Kustomization) 
     skipped = []
     for target in stage:
         if target.ref in kustomization.without_namespace:
-            words = f"{target.ref.kind}/{target.ref.name} namespace not specified: {NO_SUCH_PATH}"
-            return Staged(words, failure=Failure(faults=(Fault("not-found", target.ref),)))
+            return Staged(_no_namespace(target.ref), failure=Failure(faults=(Fault("not-found", target.ref),)))
         live = yield about(target, "get")
         if _is_left_alone(target.body, live):
             skipped.append(target.ref)
@@ -84,6 +82,13 @@ def dry_run_words(target: DescribedObject, answer: Answer) -> str:
         return f"{target.ref} not found: {answer.message}"
     reason = REASONS.get(answer.code)
     return f"{target.ref} dry-run failed{f' ({reason})' if reason else ''}: {answer.message}"
+
+
+def _no_namespace(ref: Ref) -> str:
+    """Flux's error about an object that needs a namespace and has none, with the words of client-go for its path."""
+    resource = f"{CATALOGUE[ref.group, ref.kind].plural}{f'.{ref.group}' if ref.group else ''}"
+    no_path = f"the server could not find the requested resource (patch {resource} {ref.name})"
+    return f"{ref.kind}/{ref.name} namespace not specified: {no_path}"
 
 
 def owner_labels(kustomization: Kustomization) -> dict[str, str]:
