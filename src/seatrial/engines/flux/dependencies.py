@@ -43,9 +43,10 @@ class Dependencies(Struct, frozen=True):
     tried: Container[Ref]
 
     def of(self, ref: Ref) -> tuple[Ref, ...]:
-        """An unknown dependency is assumed to exist elsewhere, unless another kind has its name: then never."""
-        own = self._own(ref)
-        return tuple(r for r in own.depends_on if self.is_known(r) or self.fleet.as_another_kind(r)) if own else ()
+        """An unknown dependency is assumed to exist, unless it is said to be missing, or another kind has its name."""
+        own, fleet = self._own(ref), self.fleet
+        named = own.depends_on if own else ()
+        return tuple(r for r in named if self.is_known(r) or r in fleet.missing or fleet.as_another_kind(r))
 
     def is_known(self, ref: Ref) -> bool:
         return self._own(ref) is not None

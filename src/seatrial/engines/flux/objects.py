@@ -162,6 +162,8 @@ class FluxObjects(Struct, frozen=True):
     roots: tuple[DescribedObject, ...]
     kustomizations: Mapping[Ref, Kustomization] = {}
     releases: Mapping[Ref, HelmRelease] = {}
+    missing: frozenset[Ref] = frozenset()
+    """Dependencies that the user says are not in the cluster."""
 
     def as_another_kind(self, ref: Ref) -> Ref | None:
         """Objects of the other kind with this name: a HelmRelease for a Kustomization, or the other way round."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -25,7 +25,7 @@ from seatrial.engines.setting import Setting, is_chart, release_of, served, valu
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import NothingToCheck
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, Origin, Ref, dig
+from seatrial.model.resource import Body, Origin, Ref, dig, ref_of
 from seatrial.model.trial import Step, Trial
 from seatrial.sources.flux.building import FluxSources, Shelf, read_folder
 from seatrial.sources.flux.gathering import ACTED_ON, Charted, FoundFlux, at_home, beginning, gather, is_of_flux
@@ -70,7 +70,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
         prepared = _of_chart(Charted({}, opened.chart(step.source), values_of(step, setting), release), release)
     else:
         known = FluxSources(setting.repos, setting.charts, release.source, {}, served(setting), opened.kept(Shelf))
-        prepared = prepare(release, known)
+        prepared = prepare(release, known, _missing_in(setting))
     act: Any = Reconcile(prepared.fleet)
     if NAME in setting.binaries:
         act = controllers_instead(act, step, setting, known)
@@ -88,17 +88,18 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     )
 
 
-def prepare(release: Release, known: FluxSources) -> Prepared:
+def prepare(release: Release, known: FluxSources, is_missing: Callable[[Ref], bool] = lambda _: False) -> Prepared:
     """What comes of manifests: themselves, where they are what a cluster begins with, or else as one Kustomization."""
     known.objects.update((resource.ref, resource.body) for resource in release.resources)
     first = beginning(release)
     found = gather(first or release.resources, known)
     if not first:
-        return _of_manifests(release, found, known)
+        return _with_others(_of_manifests(release, found, known), is_missing)
     absent = _absent(found)
     if absent and not found.resources:
         raise NothingToCheck("\n  ".join((f"{release.source}: nothing of it can be rehearsed", *absent)))
-    return _prepared(replace(release, resources=tuple(first)), found, known, _targets(first))
+    whole = replace(release, resources=tuple(first))
+    return _with_others(_prepared(whole, found, known, _targets(first)), is_missing)
 
 
 def _of_manifests(release: Release, found: FoundFlux, known: FluxSources) -> Prepared:
@@ -134,7 +135,7 @@ def _prepared(
     notes = [*found.notes, *_notes(found, releases)]
     if absent := _absent(found):
         notes += _ignore_unknown_checks(kustomizations, {r.ref for r in (*resources, *crds)})
-    notes += (*_from_checkout(resources, known), *_elsewhere(kustomizations, releases))
+    notes += _from_checkout(resources, known)
     fleet = FluxObjects(roots, kustomizations, releases)
     skipped = (*release.skipped_crds, *found.skipped_crds)
     whole = replace(release, resources=resources, crds=crds, skipped_crds=skipped, pins=(*release.pins, *found.pins))
@@ -208,14 +209,26 @@ def _from_checkout(resources: Iterable[Resource], known: FluxSources) -> Iterato
             yield f"flux: {resource.ref}: {url} is a remote of this checkout; {tree}"
 
 
-def _elsewhere(kustomizations: dict[Ref, Kustomization], releases: dict[Ref, HelmRelease]) -> Iterator[str]:
-    """Dependencies that are not in the input."""
-    known = (*kustomizations, *releases)
-    wanted = [(ref, other) for ref, one in kustomizations.items() for other in one.depends_on]
-    wanted += [(ref, other) for ref, one in releases.items() for other in one.depends_on]
-    for ref, other in wanted:
-        if not any(found == other or found.name == other.name for found in known):
-            yield f"flux: {ref} depends on {other}, which was not found; assuming it is Ready"
+def _missing_in(setting: Setting) -> Callable[[Ref], bool]:
+    """Whether the user says that an object is not in the cluster."""
+    there = {ref_of(body) for body in setting.assumed}
+    return lambda ref: ref not in there and (setting.only or str(ref) in setting.absent)
+
+
+def _with_others(prepared: Prepared, is_missing: Callable[[Ref], bool]) -> Prepared:
+    """With the dependencies that are not in the input: assumed to be Ready, or missing if the user says so."""
+    fleet = prepared.fleet
+    own: dict[Ref, Kustomization | HelmRelease] = {**fleet.kustomizations, **fleet.releases}
+    names = {ref.name for ref in own}
+    wanted = [(ref, other) for ref, one in own.items() for other in one.depends_on if other.name not in names]
+    missing = frozenset(other for _, other in wanted if is_missing(other))
+    notes = (
+        f"flux: {ref} depends on {other}, which was not found; assuming it is Ready"
+        for ref, other in wanted
+        if other not in missing
+    )
+    fleet = replace(fleet, missing=missing)
+    return replace(prepared, fleet=fleet, notes=tuple(dict.fromkeys((*prepared.notes, *notes))))
 
 
 def _made_up(ref: Ref, api_version: str, body: Body, file: str) -> Resource:
