@@ -23,7 +23,8 @@ from seatrial.kinds.core.conditions import condition
 from seatrial.kinds.core.objectmeta import controller_of, created_at, finalizers_of, is_terminating, with_metadata
 from seatrial.kinds.operators.manifests import crd_of
 from seatrial.kinds.operators.table import OperatorKind, is_cluster_scoped, plural_for
-from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
+from seatrial.kinds.tables.removed import REMOVED
 from seatrial.kinds.webhooks.matching import NO_HOOKS
 from seatrial.kinds.workloads.kubelet import ANY_KEY, continue_running
 from seatrial.kinds.workloads.pod_status import ended, running, status
@@ -36,6 +37,14 @@ from seatrial.model.resource import Body, Ref, dig, listed, metadata, name_of, u
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
 
+COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "fullyLabeledReplicas")
+COUNTS_BY_NODE = (
+    "desiredNumberScheduled",
+    "currentNumberScheduled",
+    "updatedNumberScheduled",
+    "numberAvailable",
+    "numberReady",
+)
 ACTOR = "repair"
 """In the timeline, the actor of what only happens because an obstacle is assumed to be repaired."""
 NODE = "node-a"
@@ -59,6 +68,8 @@ class Repairing:
         self._cluster = cluster
         self.repairs = repairs
         self._objects = frozenset(repairs.objects)
+        self._removed = frozenset((one.group, one.kind) for one in repairs.kinds if _is_removed(one))
+        """Built-in kinds of groups that have none any more, such as `extensions`: no controller acts on them."""
         self._services: set[tuple[object, object]] = set()
         """The backends of repaired webhooks."""
         self._pretended: set[Ref] = set()
@@ -104,7 +115,7 @@ class Repairing:
         return name in self.repairs.webhooks or (service[1] is not None and service in self._services)
 
     def concerns(self, ref: Ref) -> bool:
-        return ref in self._objects
+        return ref in self._objects or (ref.group, ref.kind) in self._removed
 
     def create_for(self, act: Create, actor: str, cause: int | None, view: View) -> None:
         """Create an object for a controller; a pod of a repaired object is not refused."""
@@ -130,6 +141,8 @@ class Repairing:
 
     def acts(self, ref: Ref, body: Body, kind: Kind | None, view: View) -> Acts | None:
         """What happens to an object instead of what its controller does; None if its controller acts."""
+        if (ref.group, ref.kind) in self._removed and not is_terminating(body):
+            return _run_workload(body)
         if not self._objects:
             return None
         if ref in self._pretended:
@@ -234,6 +247,16 @@ def _get_ready(body: Body, kind: Kind | None) -> Acts:
     yield Status(body, _ready_status(body))
 
 
+def _run_workload(body: Body) -> Acts:
+    """A workload of a removed kind whose pods run: clients look at the counts of some of these too."""
+    count = dig(body, "spec", "replicas")
+    count = 1 if count is None else count
+    done = condition(body, "Progressing", "True", "NewReplicaSetAvailable")
+    status = _ready_status(body)
+    counts = dict.fromkeys(COUNTS, count) | dict.fromkeys(COUNTS_BY_NODE, 1)
+    yield Status(body, {**status, **counts, "conditions": [*status["conditions"], done]})
+
+
 def _ready_status(body: Body) -> Body:
     """A status that most readers take for ready."""
     if body.get("kind") == "PersistentVolumeClaim":
@@ -250,6 +273,10 @@ def _ready_status(body: Body) -> Body:
         "loadBalancer": address,
         "observedGeneration": metadata(body).get("generation", 1),
     }
+
+
+def _is_removed(kind: GroupVersionKind) -> bool:
+    return (kind.group, kind.version, kind.kind) in REMOVED and (kind.group, kind.kind) not in CATALOGUE
 
 
 def _made_up(kind: GroupVersionKind) -> Body:
