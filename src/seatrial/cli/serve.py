@@ -64,8 +64,8 @@ def serve(
         _server(kube_version, schedule, port, assume) as server,
         kubeconfigfile.written(kubeconfig, server.kubeconfig()),
     ):
+        seen = server.cluster.recorder.count  # Before the greeting: a client may act as soon as it has read that.
         _greet(server, kubeconfig)
-        seen = server.cluster.recorder.count
         while not stopped.wait(POLL_SECONDS):
             _pass_time(server)
             seen = _write_events(server, seen) if verbose else seen

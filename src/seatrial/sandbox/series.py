@@ -89,7 +89,7 @@ def _first_ended(
 
 
 def _await(port: str, pid: int) -> None:
-    """Wait until a server listens, or has ended: whoever waits for it is told so then."""
+    """Wait until a server listens, or has ended."""
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         try:
             return socket.create_connection(("127.0.0.1", int(port))).close()

@@ -42,12 +42,12 @@ class LiveFleet:
         self.roots = {app.ref for app in fleet.roots}
 
     def compare_again(self) -> None:
-        """Let the controllers compare all Applications anew, as they do after some minutes."""
+        """Let the controllers compare all Applications again, as they do after some minutes."""
         for body in self._there("Application"):
             self._patch(body, {"status": {"reconciledAt": None}})
 
     def forget_told(self) -> None:
-        """Let ApplicationSets be told anew, by controllers that start after this."""
+        """Let controllers that start after this reconcile the ApplicationSets again."""
         for body in self._there("ApplicationSet"):
             self._patch(body, {"status": {"conditions": None}}, subresource="status")
 

@@ -72,7 +72,7 @@ def prepare(service: Body, old: Body | None) -> Body:
 
 
 def _for_type(spec: Body, old: Body) -> Body:
-    """Without what the old type needed, the new one does not have, and nobody changed.
+    """Without fields of the old type that the new one does not have and the client did not change.
 
     Upstream: dropTypeDependentFields in pkg/registry/core/service/strategy.go.
     """

@@ -1,7 +1,7 @@
 """Objects as Go programs rewrite them that read them into the types of k8s.io/api. Knows Kubernetes' own kinds only.
 
 Such a program drops the fields that its types do not have, leaves out what is empty, and writes empty fields that
-nobody set: `strategy: {}`. Read from `FromUnstructured` and `ToUnstructured` of apimachinery 0.36,
+are not set: `strategy: {}`. Read from `FromUnstructured` and `ToUnstructured` of apimachinery 0.36,
 pkg/runtime/converter.go.
 """
 

@@ -72,7 +72,7 @@ def write_ca(pod: Body, world: World) -> Acts:
 
 
 def _closed(configuration: Body) -> Body:
-    """The webhook configuration as its operator leaves it: it no longer lets requests pass when nobody answers."""
+    """The webhook configuration as its operator leaves it: a backend that does not answer rejects requests."""
     webhooks = [{**webhook, "failurePolicy": "Fail"} for webhook in listed(configuration, "webhooks")]
     return {**configuration, "webhooks": webhooks} if webhooks else configuration
 

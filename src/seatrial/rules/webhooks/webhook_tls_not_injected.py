@@ -88,7 +88,7 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[RejectingCall], unr
     client = ("webhooks", webhook.index, "clientConfig")
     injected = _injected(moment, configuration)
     written = any(_writes_bundle(event, webhook.configuration) for event in rehearsal.timeline)
-    nobody = writer is None and not injected and not written
+    never_written = writer is None and not injected and not written
     return found(
         RULE,
         moment,
@@ -108,8 +108,8 @@ def _too_early(rehearsal: Rehearsal, case: Case, calls: list[RejectingCall], unr
         ],
         evidence=[call.event for call in (*unready[:1], *calls[:3])],
         confirm=_confirm(webhook.configuration),
-        certainty="will" if writer is not None and is_helm else "likely" if nobody else "may",
-        way_out=[_set_it(webhook.configuration)] if nobody else (),
+        certainty="will" if writer is not None and is_helm else "likely" if never_written else "may",
+        way_out=[_set_it(webhook.configuration)] if never_written else (),
     )
 
 
