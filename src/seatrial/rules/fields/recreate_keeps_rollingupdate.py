@@ -4,8 +4,8 @@
 A Deployment without a strategy gets `RollingUpdate` with `rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}` from the
 API server. The next revision sets `type: Recreate`. Server-side apply changes only fields that the manifest has, and
 removes only fields that the same manager applied before. No manager applied `rollingUpdate`, so it stays. The API
-server rejects the two together: `may not be specified when strategy type is 'Recreate'`. Every retry fails the same way, and a
-fresh install succeeds.
+server rejects the two together: `may not be specified when strategy type is 'Recreate'`. Every retry fails the same
+way, and a fresh install succeeds.
 
 Helm 4, Flux and `kubectl apply --server-side` do this. Helm 3 and `kubectl apply` do not: they send a patch in which
 the strategy replaces the old one. `rollingUpdate: null` in the manifest does not help: server-side apply ignores it.
