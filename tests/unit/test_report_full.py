@@ -300,7 +300,11 @@ fourth (ST201) may, outage: hazard 4
     )
     assert text.endswith("\nexit 0: no finding reaches --fail-on will:outage\n")
     failing = replace(RESULT, findings=findings, exit=Exit(1, "5 findings reach", findings))
-    assert render(failing, Page()).count("= confirm:") == 5
+    shown = render(failing, Page())
+    assert shown.count("= confirm:") == 4
+    again = "The same for other objects (-v shows them in full):\nrelease-to-hook-flip (ST201) may, outage: hazard 1\n"
+    assert again in shown
+    assert render(failing, Page(verbose=True)).count("= confirm:") == 5
 
 
 def test_the_last_line_is_the_exit_code_and_its_reason() -> None:
