@@ -252,7 +252,7 @@ def _expanded(word: str, environment: dict[str, str]) -> str:
 
 def moved(word: str, paths: dict[str, str]) -> str:
     """A word of a command line with the paths of volumes and of /tmp replaced by those of the folder of the pod."""
-    for path in sorted(filter(None, paths), key=len, reverse=True):
-        to = paths[path].replace("\\", r"\\")
-        word = re.sub(rf"(?<![\w.-]){re.escape(path)}(?=$|[/\s\"';)&|>])", to, word)
-    return word
+    longest_first = sorted(filter(None, paths), key=len, reverse=True)
+    # All at once: the folder of the pod can itself be below /tmp.
+    any_path = "|".join(map(re.escape, longest_first))
+    return re.sub(rf"(?<![\w.-])({any_path})(?=$|[/\s\"';)&|>])", lambda found: paths[found[1]], word)

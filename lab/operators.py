@@ -65,7 +65,7 @@ class Operators:
             for body in self._bodies(Read(name, group)):
                 self._reconcile(body, kind.behave)
         for pod in self._bodies(Read("Pod", "")):
-            if is_ready(pod):
+            if is_ready(pod) and not metadata(pod).get("deletionTimestamp"):
                 self._reconcile(pod, starting.start)
         for holder in cabundle.HOLDERS:
             for body in self._bodies(Read(holder.kind, holder.group)):

@@ -100,8 +100,10 @@ class RealCluster:
 
     def _defined(self) -> set[str]:
         """The custom kinds that are established."""
-        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-        return {name_of(body) for body in listed(self.api.get(path).body, "items") if is_true(body, "Established")}
+        return {name_of(body) for body in self._definitions() if is_true(body, "Established")}
+
+    def _definitions(self) -> list[Body]:
+        return listed(self.api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").body, "items")
 
     def objects(self) -> dict[Ref, Body]:
         """All objects, without those that the control plane keeps for itself."""
@@ -150,7 +152,7 @@ class RealCluster:
         while time.monotonic() < until:
             time.sleep(0.2)
             now = self._revision()
-            if now != seen or self.kubelet.is_busy or self._ends_a_namespace():
+            if now != seen or self.kubelet.is_busy or self._ends_a_namespace() or self._ends_a_definition():
                 seen, since = now, time.monotonic()
             elif time.monotonic() - since > QUIET_SECONDS:
                 return
@@ -217,6 +219,16 @@ class RealCluster:
         """Whether a namespace is being emptied, which the controller does with pauses of seconds."""
         found = listed(self.api.get("/api/v1/namespaces").body, "items")
         return any(metadata(body).get("deletionTimestamp") for body in found)
+
+    def _ends_a_definition(self) -> bool:
+        """Whether a CRD without objects is being deleted: its controller looks again after some seconds."""
+        ending = [body for body in self._definitions() if metadata(body).get("deletionTimestamp")]
+        return any(not self._has_objects(body) for body in ending)
+
+    def _has_objects(self, definition: Body) -> bool:
+        served = next((one["name"] for one in definition["spec"]["versions"] if one["served"]), "")
+        group, plural = definition["spec"]["group"], definition["spec"]["names"]["plural"]
+        return bool(listed(self.api.get(f"/apis/{group}/{served}/{plural}", limit=1).body, "items"))
 
     def _revision(self) -> str:
         return str(self.api.get("/api/v1/pods", limit=1).body["metadata"]["resourceVersion"])

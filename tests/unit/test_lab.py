@@ -56,6 +56,13 @@ def test_paths_of_volumes_lead_into_the_folder_of_the_pod() -> None:
     )
 
 
+def test_the_folder_of_a_pod_below_tmp_is_not_moved_again() -> None:
+    paths = {"/tmp": "/tmp/pod/tmp", "/scripts": "/tmp/pod/volumes/scripts"}
+    assert moved("sh /scripts/create.sh > /tmp/out", paths) == (
+        "sh /tmp/pod/volumes/scripts/create.sh > /tmp/pod/tmp/out"
+    )
+
+
 def test_a_pod_starts_while_the_client_waits_and_not_between_two_of_its_requests(tmp_path: Path) -> None:
     log, now = tmp_path / "audit.log", 0.0
     clock = NodeTime(log, lambda: now)
