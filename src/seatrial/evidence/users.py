@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from seatrial.graph import needs_of
 from seatrial.helm import argocd_hooks, hooks
@@ -31,12 +31,15 @@ def live_at(rehearsal: Rehearsal, index: int) -> Live:
     return live
 
 
-def running_users(live: Live, ref: Ref) -> list[Ref]:
-    """The workloads whose running pods use an object, without hooks; for a webhook, what answers it."""
-    return sorted(set(_users(live, ref)))
+def running_users(live: Live, ref: Ref, keys: Collection[str] = ()) -> list[Ref]:
+    """The workloads whose running pods use an object, without hooks; for a webhook, what answers it.
+
+    With `keys`, those that read one of these keys of a ConfigMap or Secret, or all of it.
+    """
+    return sorted(set(_users(live, ref, keys)))
 
 
-def _users(live: Live, ref: Ref) -> Iterator[Ref]:
+def _users(live: Live, ref: Ref, keys: Collection[str]) -> Iterator[Ref]:
     if ref.kind in WEBHOOKS and ref in live:
         yield from (need.object for need in needs_of(_resource(ref, live[ref])) if need.object in live)
         return
@@ -45,7 +48,11 @@ def _users(live: Live, ref: Ref) -> Iterator[Ref]:
         if pod.kind != "Pod" or pod.group or is_finished(body) or is_terminating(body):
             continue
         top = _top_owner(live, pod)
-        named = (need.object for need in needs_of(_resource(pod, body)) if not need.guess)
+        named = {
+            need.object
+            for need in needs_of(_resource(pod, body))
+            if not need.guess and (not keys or not need.key or need.key in keys)
+        }
         if top not in live or _is_hook(live[top]):
             continue  # What has lost its owner is about to be deleted.
         if top == ref or ref in named or _account(body, pod) in accounts or _is_selected(live, ref, pod):

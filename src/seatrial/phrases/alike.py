@@ -12,6 +12,7 @@ from seatrial.model.fingerprint import without_names
 from seatrial.phrases.headline import fitted
 from seatrial.phrases.outcome import named
 
+_OBJECT = re.compile(r"\b([A-Z]\w+)/[\w.*-]+(?:/[\w.-]+)?")
 _COUNTED = re.compile(r"\b\d+ objects?\b")
 
 
@@ -21,7 +22,7 @@ def one_for_each_line(findings: Iterable[Finding]) -> list[Finding]:
     for number, finding in enumerate(findings):
         line = finding.places[0] if finding.places else number
         alike.setdefault((line, *_said(finding)), []).append(finding)
-    return [fitted(_merged(*group)) for group in alike.values()]
+    return [_merged(*group) for group in alike.values()]
 
 
 def _said(finding: Finding) -> tuple[object, ...]:
@@ -30,21 +31,21 @@ def _said(finding: Finding) -> tuple[object, ...]:
     for ref in finding.objects:
         for name in (str(ref), f"{ref.namespace}/{ref.name}", ref.name):
             words = words.replace(name, ref.kind)
-    words = _COUNTED.sub("objects", words)
+    words = _COUNTED.sub("objects", _OBJECT.sub(r"\1", words))
     return finding.rule, finding.certainty, finding.damage, finding.removal, finding.engines, words
 
 
 def _merged(first: Finding, *others: Finding) -> Finding:
     more = [ref for other in others for ref in [ref for ref in other.objects if ref not in first.objects][:1]]
     if not more:
-        return first
+        return fitted(first)
     every = (first, *others)
-    return replace(
+    merged = replace(
         first,
-        message=f"{first.message} (and {len(more)} more like it)",
         details=(*first.details, f"The same line does this to {named(more)}."),
         objects=tuple(dict.fromkeys(ref for finding in every for ref in finding.objects)),
         pointers=tuple(dict.fromkeys(pointer for finding in every for pointer in finding.pointers)),
         places=tuple(dict.fromkeys(place for finding in every for place in finding.places)),
         fingerprint=without_names(first.fingerprint),
     )
+    return fitted(merged, ends=f" (and {len(more)} more like it)")

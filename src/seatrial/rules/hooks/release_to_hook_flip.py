@@ -115,7 +115,7 @@ def _finding(moment: Moment, new: Release, resource: Resource, events: list[Even
             if unable
             else "",
             _why_keep_failed(resource, events),
-            _next_time(moment, ref),
+            _next_time(moment, ref, is_missed=not served),
         ),
         places=[resource.place("metadata", "annotations", hooks.HOOK)],
         evidence=events,
@@ -142,12 +142,12 @@ def _why_keep_failed(resource: Resource, events: list[Event]) -> str:
     )
 
 
-def _next_time(moment: Moment, ref: Ref) -> str:
+def _next_time(moment: Moment, ref: Ref, *, is_missed: bool) -> str:
     """What the following steps do to it."""
     later = next_time_sentence(moment, ref)
     following = moment.rehearsal.steps[moment.index + 1 : moment.index + 2]
     recreated = any(result.action == "upgrade" and ref in result.created for result in following)
-    return f"{later.removesuffix('.')}, so the failure looks random." if recreated else later
+    return f"{later.removesuffix('.')}, so the failure looks random." if recreated and is_missed else later
 
 
 def _request(event: Event, *, first: bool, last: bool) -> str:

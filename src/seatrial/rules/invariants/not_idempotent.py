@@ -71,11 +71,10 @@ def _damage(change: RepeatedWrite) -> Damage:
     if change.object.kind != "Secret" or not change.fields:
         return "nuisance"
     data = secret_data(change.after)
-    rotates = any(
-        path[0] == "data" and is_password(str(path[-1]), data.get(str(path[-1]), "")) for path in change.fields
-    )
+    changed = {str(path[-1]) for path in change.fields if path[0] == "data"}
+    rotated = {key for key in changed if is_password(key, data.get(key, ""))}
     live = live_at(change.moment.rehearsal, change.events[0].index)
-    return "outage" if rotates and running_users(live, change.object) else "nuisance"
+    return "outage" if rotated and running_users(live, change.object, rotated) else "nuisance"
 
 
 def _why(change: RepeatedWrite) -> str:
