@@ -123,7 +123,7 @@ def _finding(breaches: list[UnexplainedFailure]) -> Finding:
     """One finding for the steps of a trial that fail for the same reason."""
     first = breaches[0]
     failure = first.failure
-    others = [one for one in first.failed if not one.failure.reasons & failure.reasons]
+    others = [one for one in first.failed if not _fails_alike(one.failure, failure)]
     written = (failure.moment.case.written(failure.step, ref) for ref in failure.objects[:NAMES_MAX])
     finding = found(
         INVARIANT,
@@ -143,6 +143,11 @@ def _finding(breaches: list[UnexplainedFailure]) -> Finding:
     widest = max(breaches, key=lambda breach: len(breach.schedules))
     seen = tuple(dict.fromkeys((*first.schedules, *widest.schedules)))
     return replace(finding, schedules=seen, timeless=_is_timeless(failure))
+
+
+def _fails_alike(one: StepFailure, other: StepFailure) -> bool:
+    """Whether two rehearsals fail for the same reason, if not at once, then when the step is repeated."""
+    return bool(one.reasons & other.reasons) or one.moment.ended.again == other.moment.ended.outcome
 
 
 def _is_timeless(failure: StepFailure) -> bool:
