@@ -35,10 +35,14 @@ def _lines(runs: list[Run]) -> Iterator[str]:
         yield _row(run)
     for run in runs:
         if run.only_first or run.left:
-            yield f"\n{run.helm}: only the first trial of {run.only_first} stories; {run.left} stories were not played."
+            yield f"\n{run.helm}: the first trial of {run.only_first} stories{_left(run)}."
     for run in runs:
         yield from _skipped(run)
         yield from _differences(run)
+
+
+def _left(run: Run) -> str:
+    return f"; {run.left} stories were not played" if run.left else ", which are all"
 
 
 def _row(run: Run) -> str:
@@ -87,9 +91,10 @@ def known_reasons() -> dict[str, str]:
 
 
 def _of_plan(one: Played) -> Iterator[str]:
+    played = " ".join(filter(None, (one.story, one.case)))
     for found in one.differences:
         later = ", after an earlier difference" if found.follows else ""
-        yield f"- {one.story} {one.case}, step {found.step} {found.action}: {found.about}{later}"
+        yield f"- {played}, step {found.step} {found.action}: {found.about}{later}"
         yield f"  - embedded: {_short(found.embedded)}"
         yield f"  - real: {_short(found.real)}"
 
