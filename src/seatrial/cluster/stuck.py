@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from seatrial.kinds.core.objectmeta import finalizers_of, is_terminating
+from seatrial.kinds.scripts.containers import RUNS_AT_LEAST, runs_seconds
+from seatrial.kinds.workloads.pods import is_finished
 from seatrial.model.resource import Body, Ref, listed
+from seatrial.text.durations import written
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster
@@ -103,7 +106,7 @@ def _sentence(cluster: Cluster, ref: Ref) -> str:
         return f"waits for {ref}, which does not exist"
     lacks = sorted(cluster.controllers.missing_for(ref) - {ref})
     missing = f" ({', '.join(map(str, lacks[:REASONS_MAX]))} is missing)" if lacks else ""
-    return f"waits for {ref}{missing}"
+    return f"waits for {ref}{missing or _outlasted(cluster, ref)}"
 
 
 def _held(terminating: Body) -> str:
@@ -119,3 +122,11 @@ def _last_message(cluster: Cluster, ref: Ref) -> str:
     family = cluster.controllers.family(ref)
     events = [event for event in cluster.recorder.said() if event.object in family]
     return events[-1].message if events else ""
+
+
+def _outlasted(cluster: Cluster, ref: Ref) -> str:
+    """How long a script takes that outlasts the wait, as far as the script shows it."""
+    pods = (cluster.store.get(member) for member in cluster.controllers.family(ref) if member.kind == "Pod")
+    lengths = (runs_seconds(pod, cluster.view()) for pod in pods if pod is not None and not is_finished(pod))
+    longest = max((length for length in lengths if length is not None), default=None)
+    return "" if longest is None else f": {RUNS_AT_LEAST}{written(longest)}"

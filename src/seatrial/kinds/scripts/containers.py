@@ -44,6 +44,8 @@ NEEDS_MAX = 20
 """Of things that one script waits for, one after the other."""
 RESTARTS_MAX = 20
 """Of a container that fails again and again while no time passes."""
+RUNS_AT_LEAST = "its script runs for at least "
+"""Why a wait for a pod ends in a timeout, before the time."""
 
 There = Callable[[Ref], bool]
 
@@ -81,6 +83,7 @@ def run_script(pod: Body, place: Path, world: World) -> Going:
             journal.done.append(Done(at, refusal))
             continue
         run.close()
+        journal.asleep_seconds = run.asleep_seconds
         break
     memory[f"{place} gone"] = gone
     if gone is not None:
@@ -127,6 +130,13 @@ def wakes_in_seconds(pod: Body, world: World) -> float | None:
     journals = (one for one in world.memory(uid_of(pod)).values() if isinstance(one, Journal))
     until = [one.until_seconds for one in journals if one.until_seconds is not None]
     return max(0.0, min(until) - world.now_seconds) if until else None
+
+
+def runs_seconds(pod: Body, world: World) -> float | None:
+    """How long a script of the pod that sleeps now runs at least, whatever changes; None where none sleeps."""
+    journals = (one for one in world.memory(uid_of(pod)).values() if isinstance(one, Journal) and one.code is None)
+    sleeping = [one for one in journals if one.asleep_seconds is not None and one.asleep_seconds > world.now_seconds]
+    return max((one.asleep_seconds - one.started_seconds for one in sleeping if one.asleep_seconds), default=None)
 
 
 def awaited(spec: Body, namespace: str, at: Path, field: str = "") -> Iterator[Need]:

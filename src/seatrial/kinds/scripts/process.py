@@ -64,6 +64,8 @@ class Journal(Struct):
     """What it will see if nothing changes."""
     until_seconds: float | None = None
     """When it goes on, or ends, by itself."""
+    asleep_seconds: float | None = None
+    """Until when it sleeps, whatever changes; None where it has not yet run."""
     code: int | None = None
     """With which it has ended; None while it runs."""
     failures: int = 0
@@ -102,6 +104,13 @@ class Run:
         self.turn: int | None = None
         """Where the current turn of the innermost loop began; None outside of loops."""
         self.new: list[Done] = []
+        self._looked_seconds: float | None = None
+        """When it first looked at something that may change before that."""
+
+    @property
+    def asleep_seconds(self) -> float:
+        """Until when it sleeps, whatever changes."""
+        return self.at_seconds if self._looked_seconds is None else min(self._looked_seconds, self.at_seconds)
 
     @property
     def place(self) -> int:
@@ -128,6 +137,8 @@ class Run:
             seen: T = self._recall()
             return seen
         self._arrive()
+        if self.is_ahead:
+            self._look_ahead()
         return self._keep(read())
 
     def send(self, call: Call) -> Refusal | None:
@@ -153,6 +164,7 @@ class Run:
         self._arrive()
         if holds():
             return self._keep(True)
+        self._look_ahead()
         if timeout_seconds is None or timeout_seconds == float("inf"):
             self.block()
         self._advance(start + (timeout_seconds or 0), kept=self._index)
@@ -160,6 +172,7 @@ class Run:
 
     def block(self) -> None:
         """It goes on only after a change."""
+        self._look_ahead()
         if self._kept is None and not self._is_free:
             self._kept = self._index if self.turn is None else self.turn
         raise Endless
@@ -197,6 +210,10 @@ class Run:
         """At the end of its journal it is now."""
         if not self.is_ahead and not self._is_free:
             self.at_seconds = max(self.at_seconds, self._now)
+
+    def _look_ahead(self) -> None:
+        if self._looked_seconds is None:
+            self._looked_seconds = self.at_seconds
 
     def _keep(self, result: T) -> T:
         self.new.append(Done(self.at_seconds, result))

@@ -47,6 +47,7 @@ from seatrial.evidence.breaches import certain
 from seatrial.evidence.explained import explains
 from seatrial.evidence.failures import StepFailure, failures
 from seatrial.evidence.moment import found
+from seatrial.kinds.scripts.containers import RUNS_AT_LEAST
 from seatrial.model.finding import Damage, Finding, Invariant, Reviewed, hazard
 from seatrial.model.timeline import Event
 from seatrial.phrases.breaches import quote_of, steps_sentence
@@ -139,6 +140,7 @@ def _finding(breaches: list[UnexplainedFailure]) -> Finding:
         evidence=_evidence(failure),
         confirm=f"kubectl describe {in_kubectl(failure.objects[0])}" if failure.hung and failure.objects else "",
         cause=failure.cause,
+        way_out=_way_out(failure),
     )
     widest = max(breaches, key=lambda breach: len(breach.schedules))
     seen = tuple(dict.fromkeys((*first.schedules, *widest.schedules)))
@@ -148,6 +150,15 @@ def _finding(breaches: list[UnexplainedFailure]) -> Finding:
 def _fails_alike(one: StepFailure, other: StepFailure) -> bool:
     """Whether two rehearsals fail for the same reason, if not at once, then when the step is repeated."""
     return bool(one.reasons & other.reasons) or one.moment.ended.again == other.moment.ended.outcome
+
+
+def _way_out(failure: StepFailure) -> Iterator[str]:
+    """For a script that outlasts the wait; else the usual one."""
+    if failure.hung and failure.objects and RUNS_AT_LEAST in failure.cause:
+        yield (
+            f"Give {failure.moment.act} a longer timeout than the script of {failure.objects[0]} takes. Or shorten the "
+            "script, or move its work to where nothing waits for it."
+        )
 
 
 def _is_timeless(failure: StepFailure) -> bool:
