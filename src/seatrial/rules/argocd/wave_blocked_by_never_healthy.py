@@ -42,6 +42,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seatrial.evidence import producers
+from seatrial.evidence.absences import lacks_absent
 from seatrial.evidence.argocd.app_order import apps_out_of_turn
 from seatrial.evidence.argocd.blocked import (
     NO_TIMEOUT,
@@ -82,7 +83,9 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
         if all(task.object in by_themselves or _runs_again(rehearsal, case, one, task) for task in one.waited):
             continue
         # An object that another Application has is a matter of order, which cross-release-order reports.
-        if not brought & set(rehearsal.steps[one.step].lacking) and one.operation.app not in elsewhere:
+        if brought & set(rehearsal.steps[one.step].lacking) or one.operation.app in elsewhere:
+            continue
+        if not all(lacks_absent(rehearsal, case, one.step, task.object) for task in one.waited):
             yield _finding(rehearsal, case, one)
 
 
@@ -120,7 +123,7 @@ def _has_no_other_rule(rehearsal: Rehearsal, case: Case, one: TimedOutWait) -> b
     said = _pods_say(rehearsal, one)
     if one.reconciled.acts and (not one.behind or lacking or said):
         return False
-    if any(map(_is_explained, said)):
+    if any(map(_is_explained, said)) or all(lacks_absent(rehearsal, case, one.step, ref) for ref in one.waited):
         return False
     return not any(is_made_by_operator(case, ref) for ref in lacking)
 

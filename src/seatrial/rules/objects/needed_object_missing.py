@@ -4,7 +4,7 @@
 A Pod that refers to a missing Secret or ConfigMap is created, and its containers do not start:
 `CreateContainerConfigError` or `FailedMount`. Without `--wait` Helm reports success; clients that wait time out. A
 binding to a missing Role or ServiceAccount grants nothing, and nothing reports it. Flux waits forever for a missing
-object in `dependsOn`.
+object in `dependsOn`. With Argo CD the waves after that of the pod are never applied.
 
 A pod finds Secrets and ConfigMaps only in its own namespace: one with the same name in another namespace does not help.
 
@@ -43,6 +43,7 @@ from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, annotations_of, dig, labels_of
 from seatrial.model.timeline import Rehearsal
+from seatrial.phrases.held_up import held_up
 from seatrial.phrases.objects import in_kubectl
 from seatrial.phrases.outcome import named
 
@@ -89,6 +90,7 @@ def _absent(moment: Moment, ref: Ref, users: list[Edge]) -> Finding:
         message=f"{own.ref} needs {ref}, which is not in the cluster",
         details=(
             *_others(users),
+            *held_up(moment, ref),
             "--absent, --assume-only, the trial file or a snapshot excludes it, so it is not assumed.",
         ),
         places=[own.place(*users[0].need.field)],
