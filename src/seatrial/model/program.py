@@ -57,6 +57,13 @@ class Manner(Struct, frozen=True, omit_defaults=True):
     """Whether existing objects are taken over instead of refused."""
 
 
+class Guarded(Struct, frozen=True):
+    """An object that a chart renders only if the cluster serves the kinds of these CRDs of the same program."""
+
+    object: Ref
+    crds: tuple[Ref, ...]
+
+
 class Registration(Struct, frozen=True, omit_defaults=True):
     """One request to the resource monitor, as the engine receives it."""
 
@@ -96,6 +103,8 @@ class Registration(Struct, frozen=True, omit_defaults=True):
     unrendered: str = ""
     """Helm's error for its chart while the CRDs in `after` are missing in the cluster."""
     after: tuple[Ref, ...] = ()
+    guarded: tuple[Guarded, ...] = ()
+    """Objects that its chart omits while CRDs of the program are missing in the cluster."""
 
     @property
     def is_component(self) -> bool:
@@ -146,6 +155,26 @@ def effective(program: Program, registration: Registration) -> frozenset[str]:
         if parent is not None and not parent.custom:
             pending.append(parent.urn)
     return frozenset(urn for urn in found if urn in by_urn and by_urn[urn].custom and urn != registration.urn)
+
+
+def creating(program: Program, definition: Ref) -> Iterator[Registration]:
+    """The resources that create a CRD: the CRD itself, or a Release with it in its chart."""
+    for one in program.registrations:
+        names = {str(body["metadata"]["name"]) for body in (*one.definitions, *one.contents) if body["metadata"]}
+        if one.ref == definition or definition.name in names:
+            yield one
+
+
+def is_rendered_after(program: Program, chart: Registration, crds: Iterable[Ref]) -> bool:
+    """Whether a chart is rendered only after its program has created these CRDs.
+
+    A `v3.Chart` never is: the program renders it as soon as it runs. Helm creates the crds/ of a Release before.
+    """
+    if chart.type == CHART_V3:
+        return False
+    own = {str(body["metadata"]["name"]) for body in chart.definitions} if chart.type == HELM_RELEASE else set()
+    before = effective(program, chart)
+    return all(ref.name in own or any(one.urn in before for one in creating(program, ref)) for ref in crds)
 
 
 def acted_on(program: Program, knows: Callable[[str, str], bool]) -> Program:

@@ -24,7 +24,7 @@ from seatrial.engines.pulumi.replacing import deletes_first, is_replaced_unless_
 from seatrial.engines.pulumi.together import ResourceSteps, TasksEnd, together
 from seatrial.engines.script import NO_ERROR, Answer, Error, Part, Pause, Script
 from seatrial.kinds.webhooks import matching
-from seatrial.model.program import HELM_RELEASE, Program, Registration, inside_of
+from seatrial.model.program import HELM_RELEASE, Program, Registration, inside_of, is_rendered_after
 from seatrial.model.refusal import Failure, Fault, joined
 from seatrial.model.resource import Ref, dig, ref_of
 from seatrial.readiness.pulumi import timeout_seconds
@@ -44,6 +44,7 @@ def up(program: Program, checkpoint: Checkpoint) -> Script:
     if unplanned:
         faults = tuple(Fault("source-not-rendered", urn=one.urn) for one in unrendered)
         return Ended("failed", "\n".join(unplanned), program.warnings, failure=Failure(faults=faults))
+    program = yield from _as_rendered(program)
     graph = _Graph(program, checkpoint)
     services = tuple(_services(program))
     before = {state.registration.urn: state.registration for state in checkpoint}
@@ -86,9 +87,26 @@ def _unrendered(program: Program) -> Part[list[Registration]]:
     """
     failed = []
     for one in program.registrations:
-        if one.unrendered and one.type != HELM_RELEASE and (yield from steps.lacks(one)):
+        if one.unrendered and one.type != HELM_RELEASE and (yield from steps.lacks(one.after)):
             failed.append(one)
     return failed
+
+
+def _as_rendered(program: Program) -> Part[Program]:
+    """The program without the objects that its charts omit, because their CRDs do not exist when they are rendered."""
+    inside, omitted = inside_of(program.registrations), set[str]()
+    for chart in program.registrations:
+        for guarded in chart.guarded if chart.type != HELM_RELEASE else ():
+            if not is_rendered_after(program, chart, guarded.crds) and not (yield from steps.serves(guarded.crds)):
+                own = inside.get(chart.urn, set())
+                omitted |= {one.urn for one in program.registrations if one.urn in own and one.ref == guarded.object}
+    if not omitted:
+        return program
+    left = (one for one in program.registrations if one.urn not in omitted)
+    ordered = (
+        structs.replace(one, dependencies=tuple(u for u in one.dependencies if u not in omitted)) for one in left
+    )
+    return structs.replace(program, registrations=tuple(ordered))
 
 
 def _services(program: Program) -> Iterator[Ref]:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from seatrial.engines.concurrent import Steps
 from seatrial.engines.helm.v3 import ACTS, Helm3Act
 from seatrial.engines.helm.v3_objects import Failed, counted
 from seatrial.engines.pulumi.checkpoint import Checkpoint
-from seatrial.engines.pulumi.steps import lacks
+from seatrial.engines.pulumi.steps import lacks, serves
 from seatrial.engines.script import NO_ERROR, Answer, Command, Error, Line, Part, carry
 from seatrial.model.program import Registration
 from seatrial.model.refusal import Failure, Fault
@@ -43,7 +45,7 @@ UNAVAILABLE = "failed to become available within allocated timeout. Error: "
 
 def install(one: Registration, checkpoint: Checkpoint) -> Steps[Error]:
     """Definitions of crds/, then hooks before, objects, waiting, hooks after."""
-    if (yield from lacks(one)):
+    if (yield from lacks(one.after)):
         return Error(one.unrendered, Failure(faults=(Fault("source-not-rendered", urn=one.urn),)))
     return (yield from _deployed("install", one, checkpoint, "was created, but "))
 
@@ -62,7 +64,7 @@ def uninstall(one: Registration, checkpoint: Checkpoint) -> Steps[Error]:
 
 
 def _deployed(action: str, one: Registration, checkpoint: Checkpoint, how: str) -> Steps[Error]:
-    act = _act(action, one, checkpoint)
+    act = _act(action, (yield from _as_rendered(action, one)), checkpoint)
     recorded = False
 
     def on_line(line: Line, answer: Answer) -> Part[None]:
@@ -87,6 +89,16 @@ def _deployed(action: str, one: Registration, checkpoint: Checkpoint, how: str) 
         checkpoint.put(one, unready=True)
     checkpoint.ready(one.urn)
     return NO_ERROR
+
+
+def _as_rendered(action: str, one: Registration) -> Steps[Registration]:
+    """The Release without the objects that its chart omits, because their CRDs do not exist when Helm renders it."""
+    own = {name_of(body) for body in one.definitions} if action == "install" else set()
+    omitted = set()
+    for guarded in one.guarded:
+        if not (yield from serves(ref for ref in guarded.crds if ref.name not in own)):
+            omitted.add(guarded.object)
+    return replace(one, contents=tuple(body for body in one.contents if ref_of(body) not in omitted))
 
 
 def name_in_cluster(one: Registration) -> tuple[str, str]:

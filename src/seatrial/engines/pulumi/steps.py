@@ -8,6 +8,7 @@ Nothing else is tried again, neither updates nor deletions.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from msgspec import structs
 
@@ -18,6 +19,7 @@ from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.diffing import path_of
 from seatrial.engines.pulumi.managers import CREATES, forces, handed_over, left_to_others, manager_of
 from seatrial.engines.script import NO_ERROR, Command, DescribedObject, Error, Part, Say, Verb, Wait
+from seatrial.kinds.core import conditions
 from seatrial.model.program import Registration
 from seatrial.model.refusal import Failure, Fault
 from seatrial.model.resource import Body, Ref, annotations_of, metadata, ref_of, with_metadata
@@ -124,12 +126,21 @@ def _given_up(one: Registration, body: Body) -> Steps[Error]:
     return Error(messages.required(required[1]) if required else answer.message, answer.failure)
 
 
-def lacks(one: Registration) -> Part[bool]:
-    """Whether its chart cannot be rendered yet, because it needs a CRD of the same program."""
-    for ref in one.after:
+def lacks(crds: Iterable[Ref]) -> Part[bool]:
+    """Whether one of these CRDs is not in the cluster."""
+    for ref in crds:
         if (yield Command("get", f"{ref.group}/v1", ref.kind, "", ref.name)).code != 200:
             return True
     return False
+
+
+def serves(crds: Iterable[Ref]) -> Part[bool]:
+    """Whether the kinds of these CRDs are served: discovery lists them once they are established."""
+    for ref in crds:
+        answer = yield Command("get", f"{ref.group}/v1", ref.kind, "", ref.name)
+        if answer.code != 200 or not conditions.is_true(answer.body, "Established"):
+            return False
+    return True
 
 
 def until_gone(body: Body, ref: Ref) -> Steps[None]:

@@ -22,6 +22,7 @@ _ASKS = re.compile(
 )
 _ACT = re.compile(r"\.Release\.(?:IsInstall|IsUpgrade)\b")
 _CHANCE = re.compile(r"\b(?:rand[A-Z]\w*|genPrivateKey|uuidv4|shuffle)\b")
+_KINDS = re.compile(r"\.Capabilities\.APIVersions\b")
 _LOOKUP = re.compile(r"\blookup\b")
 _CALL = re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
 _DECIDES = re.compile(r"(?:else\s+)?(?:if|with|range)\b")
@@ -43,6 +44,11 @@ def has_conditions(chart: ChartFiles) -> bool:
 def looks_up(chart: ChartFiles) -> bool:
     """Whether any template uses `lookup`."""
     return any(_LOOKUP.search(text.content) for text in template_texts(chart))
+
+
+def asks_for_kinds(chart: ChartFiles) -> bool:
+    """Whether any template asks which kinds the cluster serves."""
+    return any(_KINDS.search(text.content) for text in template_texts(chart))
 
 
 def asks_for_the_act(chart: ChartFiles) -> bool:

@@ -103,11 +103,12 @@ def _registered(project: PulumiProject, register: Register, charts: Charts) -> M
             if monitor.refused is None:
                 why.args = ("\n  ".join((str(why), *monitor.program().absent, *monitor.program().unknown)),)
                 raise
-        if monitor.refused is None:
+        definitions = [] if own_crds else monitor.definitions()
+        if monitor.refused is None and not (monitor.asks and definitions):
             return monitor
-        if own_crds or not monitor.definitions():
+        if monitor.refused is not None and not definitions:
             raise monitor.refused
-        own_crds = monitor.definitions()
+        own_crds = definitions
 
 
 def interpreters(project: PulumiProject) -> Iterator[str]:

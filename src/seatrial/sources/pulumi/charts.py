@@ -16,7 +16,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, metadata
 from seatrial.sources.charts.chart import open_chart
-from seatrial.sources.charts.conditions import generates_values
+from seatrial.sources.charts.conditions import asks_for_kinds, generates_values
 from seatrial.sources.charts.rendering import render
 from seatrial.sources.charts.values import merged, read_values
 from seatrial.sources.fetching import get_chart
@@ -96,6 +96,11 @@ class Charts(Struct, frozen=True):
         """Whether a chart on disk generates new values on every render."""
         path = self.path(named, version)
         return path is not None and generates_values(open_chart(_typed(path)).files, looks=looks)
+
+    def asks_for_kinds(self, named: str, version: str = "") -> bool:
+        """Whether a chart on disk asks which kinds the cluster serves."""
+        path = self.path(named, version)
+        return path is not None and asks_for_kinds(open_chart(_typed(path)).files)
 
     def values(self, inputs: Body) -> Body:
         """The values of a Chart or Release: from its files, overridden by those in the program."""

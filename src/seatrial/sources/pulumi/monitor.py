@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.kinds.core.crd import api_versions
 from seatrial.kinds.operators.table import is_cluster_scoped
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import (
@@ -49,6 +46,7 @@ from seatrial.sources.pulumi.charts import (
 )
 from seatrial.sources.pulumi.components import ordered_children
 from seatrial.sources.pulumi.locks import LockedProvider, locked_provider
+from seatrial.sources.pulumi.lookups import RenderedChart, rendered
 from seatrial.sources.pulumi.naming import NAMESPACE, NOT_KNOWN, as_object, scoped, suffix
 from seatrial.sources.pulumi.options import aliases_of, options_of
 from seatrial.sources.pulumi.project import RECORDED, PulumiProject
@@ -66,13 +64,6 @@ DIRECTORY_V2 = "kubernetes:kustomize/v2:Directory"
 STACK_REFERENCE = "pulumi:pulumi:StackReference"
 
 
-class Late(Struct, frozen=True):
-    """Why a chart does not render before these CRDs are in the cluster."""
-
-    words: str = ""
-    after: tuple[Ref, ...] = ()
-
-
 class Monitor:
     """One run of a program."""
 
@@ -83,7 +74,9 @@ class Monitor:
         self._charts = charts
         self._config = project.config
         self._own_crds = tuple(own_crds)
-        self._late: dict[str, Late] = {}
+        self._charted: dict[str, RenderedChart] = {}
+        self.asks = False
+        """Whether a chart asks which kinds the cluster serves."""
         self.refused: CannotContinue | None = None
         """Why a chart could not be rendered; the rest of the program may create what it needs."""
         self._registrations: list[Registration] = []
@@ -148,8 +141,10 @@ class Monitor:
         return elsewhere(self._registrations, self._config)
 
     def _finished(self, one: Registration, asked: tuple[str, ...]) -> Registration:
-        late = self._late.get(f"{one.type} {one.name}", Late())
-        return replace(one, asked=asked, unrendered=late.words, after=late.after)
+        chart = self._charted.get(f"{one.type} {one.name}")
+        if chart is not None:
+            one = replace(one, unrendered=chart.refused, after=chart.after, guarded=chart.guarded)
+        return replace(one, asked=asked)
 
     def _register(self, message: Body) -> Body:
         one = self._registration(message)
@@ -293,17 +288,16 @@ class Monitor:
         return rendered
 
     def _rendering(self, who: str, named: str, **options: Any) -> Release | None:
-        """A chart rendered for an empty cluster or, if that fails, with the CRDs of the program in it."""
+        """A chart as it renders once the CRDs of the program exist."""
+        self.asks = self.asks or self._charts.asks_for_kinds(named, options["version"])
         try:
-            return self._charts.render(named, **options)
+            found = rendered(self._charts, named, self._own_crds, **options)
         except NotRendered as refused:
-            for definitions in _by_group(self._own_crds):
-                with suppress(NotRendered):
-                    rendered = self._charts.render(named, **options, also=api_versions(definitions))
-                    self._late[who] = Late(refused.words, tuple(map(ref_of, definitions)))
-                    return rendered
             self.refused = self.refused or refused
             return Release(options["release"], options["namespace"], named, ())
+        if found is not None:
+            self._charted[who] = found
+        return found.release if found is not None else None
 
     def _call(self, message: Body) -> Body:
         token, args = str(message["token"]), plain(message["args"])
@@ -386,16 +380,6 @@ class Monitor:
         while parent is not None and parent.place is None:
             parent = named.get(parent.parent)
         return parent.place if parent and parent.place else Place(self._project.file, 1, "file")
-
-
-def _by_group(definitions: Iterable[Body]) -> Iterator[list[Body]]:
-    """The CRDs of each API group, then all of them."""
-    groups: dict[str, list[Body]] = {}
-    for one in definitions:
-        groups.setdefault(str(dig(one, "spec", "group")), []).append(one)
-    yield from groups.values()
-    if len(groups) > 1:
-        yield [one for group in groups.values() for one in group]
 
 
 def _read_ref(type_: str, id_: str) -> Ref:
