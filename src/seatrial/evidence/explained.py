@@ -30,7 +30,8 @@ def explains(finding: Finding, failure: StepFailure) -> bool:
         return True
     if finding.step != failure.step:
         return False
-    return not about.isdisjoint(finding.objects) or (not about and finding.damage == "failed-deploy")
+    of_step = finding.damage == "failed-deploy" and finding.action == failure.moment.ended.action
+    return not about.isdisjoint(finding.objects) or (not about and of_step)
 
 
 def in_order_of_error(seen: Iterable[tuple[Rehearsal, Case]]) -> Callable[[Finding], int]:
