@@ -10,6 +10,7 @@ from seatrial.evidence.alike import in_newest, once_for_crds
 from seatrial.evidence.causes import without_covered
 from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.evidence.explained import one_for_all_versions, with_other_versions
+from seatrial.evidence.fetched import softened
 from seatrial.evidence.hidden import with_hidden
 from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard
 from seatrial.model.fingerprint import fingerprint
@@ -32,7 +33,7 @@ def findings(
 
 def _reviewed(rehearsal: Rehearsal, case: Case, rules: Sequence[Rule]) -> Reviewed:
     found = (finding for rule in rules for finding in rule.check(rehearsal, case))
-    named = (identified(finding, case) for finding in found)
+    named = (identified(softened(finding, rehearsal), case) for finding in found)
     return Reviewed(rehearsal, case, with_other_versions(without_covered(named, rehearsal, rules), rehearsal, case))
 
 
@@ -42,7 +43,8 @@ def _findings(trials: list[list[Reviewed]]) -> Iterator[Finding]:
     yield from (in_newest(finding, one.rehearsal, one.case) for one in reviewed for finding in one.findings)
     for trial in map(_beside(reviewed), trials):
         for invariant in all_invariants():
-            found = (identified(finding, trial[0].case) for finding in invariant.check(trial))
+            checked = (softened(finding, trial[0].rehearsal) for finding in invariant.check(trial))
+            found = (identified(finding, trial[0].case) for finding in checked)
             yield from (in_newest(finding, trial[0].rehearsal, trial[0].case) for finding in found)
 
 
