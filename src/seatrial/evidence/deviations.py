@@ -105,7 +105,15 @@ def _different(moment: Moment, resource: Resource, live: Body) -> tuple[Path, ..
     if body is None or (hooks.is_hook(body) and not _is_rendered_alike(moment, resource)):
         return ()
     fields = differences(body, live) if body is not resource.body else candidates
-    return tuple(path for path in fields if _is_by_engine(moment, resource.ref, path))
+    generated = _generated(moment, resource.ref)
+    return tuple(path for path in fields if path not in generated and _is_by_engine(moment, resource.ref, path))
+
+
+def _generated(moment: Moment, ref: Ref) -> set[Path]:
+    """Fields whose values the chart of a Release of Pulumi generates: the source has one of many."""
+    program = moment.release.program if moment.release else None
+    every = (of for one in (program.registrations if program else ()) for of in one.generated)
+    return {("data", key) for of in every if of.object == ref for key in of.keys}
 
 
 def _is_by_engine(moment: Moment, ref: Ref, path: Path) -> bool:

@@ -72,6 +72,22 @@ def rotated_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[RotatedSecret]
                 yield RotatedSecret(step, secret, event, keys)
 
 
+def released_secrets(rehearsal: Rehearsal, case: Case) -> Iterator[RotatedSecret]:
+    """The same for a `helm.v3.Release` of Pulumi that Helm upgrades because other values of it change."""
+    seen: set[Ref] = set()
+    for moment in moments(rehearsal, case):
+        program = moment.release.program if moment.release and moment.ended.action == "up" else None
+        every = (of for one in (program.registrations if program else ()) for of in one.generated)
+        keys = {of.object: of.keys for of in every if not of.looked_up}
+        for event in moment.events():
+            secret = _plain_secret(moment, event) if event.object in keys and event.object not in seen else None
+            was, now = secret_data(event.before), secret_data(event.after)
+            new = tuple(key for key in keys.get(event.object, ()) if key in was and was[key] != now.get(key))
+            if secret is not None and new:
+                seen.add(secret.ref)
+                yield RotatedSecret(moment.index, secret, event, new)
+
+
 def _changes(moment: Moment) -> Iterator[Event]:
     """The events of a step; a recreation by Pulumi counts as a change."""
     gone: dict[Ref, Event] = {}

@@ -64,6 +64,15 @@ class Guarded(Struct, frozen=True):
     crds: tuple[Ref, ...]
 
 
+class Generated(Struct, frozen=True):
+    """Fields of a Secret that differ between two renders of a chart with the same values."""
+
+    object: Ref
+    keys: tuple[str, ...]
+    looked_up: bool = False
+    """Whether the chart uses `lookup`: then it is assumed to read its own values back."""
+
+
 class Registration(Struct, frozen=True, omit_defaults=True):
     """One request to the resource monitor, as the engine receives it."""
 
@@ -105,6 +114,8 @@ class Registration(Struct, frozen=True, omit_defaults=True):
     after: tuple[Ref, ...] = ()
     guarded: tuple[Guarded, ...] = ()
     """Objects that its chart omits while CRDs of the program are missing in the cluster."""
+    generated: tuple[Generated, ...] = ()
+    """Secrets of a Release's chart whose values are random."""
 
     @property
     def is_component(self) -> bool:

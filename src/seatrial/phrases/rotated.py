@@ -31,10 +31,14 @@ class Rotation(Struct, frozen=True):
 
 
 def rotations(
-    rule: Rule, rehearsal: Rehearsal, case: Case, describe: Callable[[Ref, str], Rotation]
+    rule: Rule,
+    rehearsal: Rehearsal,
+    case: Case,
+    describe: Callable[[Ref, str], Rotation],
+    secrets: Callable[[Rehearsal, Case], Iterator[RotatedSecret]] = rotated_secrets,
 ) -> Iterator[Finding]:
     """A finding for each Secret with regenerated keys that are read."""
-    for rotated, keys, readers in _rotated_passwords(rehearsal, case):
+    for rotated, keys, readers in _rotated_passwords(case, secrets(rehearsal, case)):
         ref, keeper = rotated.secret.ref, _keeper_of(readers)
         rotation = describe(ref, ", ".join(f"'{key}'" for key in keys))
         certainty, damage = _severity(keeper, keys, readers)
@@ -58,9 +62,11 @@ def rotations(
         )
 
 
-def _rotated_passwords(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[RotatedSecret, tuple[str, ...], list[Edge]]]:
+def _rotated_passwords(
+    case: Case, secrets: Iterator[RotatedSecret]
+) -> Iterator[tuple[RotatedSecret, tuple[str, ...], list[Edge]]]:
     """Secrets with regenerated keys that are read, with the keys and the readers."""
-    for rotated in rotated_secrets(rehearsal, case):
+    for rotated in secrets:
         keys = _rotated_keys(case, rotated)
         if readers := list(_readers_of(case, rotated, keys)):
             yield rotated, keys, readers

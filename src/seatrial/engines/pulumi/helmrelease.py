@@ -15,7 +15,7 @@ from seatrial.engines.helm.v3_objects import Failed, counted
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.steps import lacks, serves
 from seatrial.engines.script import NO_ERROR, Answer, Command, Error, Line, Part, carry
-from seatrial.model.program import Registration
+from seatrial.model.program import Generated, Registration
 from seatrial.model.refusal import Failure, Fault
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, name_of, ref_of
@@ -98,7 +98,22 @@ def _as_rendered(action: str, one: Registration) -> Steps[Registration]:
     for guarded in one.guarded:
         if not (yield from serves(ref for ref in guarded.crds if ref.name not in own)):
             omitted.add(guarded.object)
-    return replace(one, contents=tuple(body for body in one.contents if ref_of(body) not in omitted))
+    read_back = {of.object: of for of in one.generated if of.looked_up and action == "upgrade"}
+    left: list[Body] = []
+    for body in one.contents:
+        ref = ref_of(body)
+        if ref not in omitted:
+            left.append((yield from _read_back(body, read_back[ref])) if ref in read_back else body)
+    return replace(one, contents=tuple(left))
+
+
+def _read_back(body: Body, generated: Generated) -> Steps[Body]:
+    """A Secret with the values that `lookup` finds in the cluster."""
+    found = yield Command("get", "v1", "Secret", generated.object.namespace, generated.object.name)
+    old = (found.body.get("data") or {}) if found.code == 200 else {}
+    kept = {key: old[key] for key in generated.keys if key in old}
+    plain = {key: value for key, value in (body.get("stringData") or {}).items() if key not in kept}
+    return {**body, "data": {**(body.get("data") or {}), **kept}, **({"stringData": plain} if plain else {})}
 
 
 def name_in_cluster(one: Registration) -> tuple[str, str]:

@@ -11,6 +11,8 @@ upgrade generates another one.
 A value that `lookup` reads back does not change under `helm upgrade`. Engines that render without a cluster
 (`helm template`, Argo CD) get an empty `lookup`, and change it on every sync.
 
+Pulumi upgrades a `helm.v3.Release` when one of its inputs changes: it happens with the next change of any value.
+
 It **will** happen if a workload with storage reads a key that is named like a password. For other keys, and for
 workloads without storage, it **may** matter: only the app knows whether the value is stored (an encryption key) or just
 ends some sessions.
@@ -45,6 +47,7 @@ from collections.abc import Iterator
 
 from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.pulumi.programs import is_pulumi
+from seatrial.evidence.rotated import released_secrets
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
@@ -53,8 +56,20 @@ from seatrial.phrases.rotated import Rotation, rotations
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
-    if not is_argocd(rehearsal) and not is_pulumi(rehearsal):
+    if is_pulumi(rehearsal):
+        yield from rotations(RULE, rehearsal, case, _by_release, released_secrets)
+    elif not is_argocd(rehearsal):
         yield from rotations(RULE, rehearsal, case, _by_helm)
+
+
+def _by_release(ref: Ref, keys: str) -> Rotation:
+    return Rotation(
+        f"every change of the Release gives {ref} a new {keys}",
+        "Pulumi runs helm upgrade when any input of a helm.v3.Release changes. That renders the whole chart, and the "
+        "template calls a random function.",
+        ("While the program does not change, the value stays.",),
+        "an up that changes another value of the Release",
+    )
 
 
 def _by_helm(ref: Ref, keys: str) -> Rotation:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.kinds.core.crd import api_versions
-from seatrial.model.program import Guarded
+from seatrial.model.program import Generated, Guarded
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, Ref, dig, ref_of
 from seatrial.sources.charts.rendering import NotRendered
@@ -50,6 +50,20 @@ def rendered(charts: Charts, named: str, own_crds: Iterable[Body], **options: An
                 found[resource.ref] = resource
                 guarded.append(Guarded(_scoped(resource.ref, definitions), tuple(map(_definition, definitions))))
     return RenderedChart(replace(first, resources=tuple(found.values())), guarded=tuple(guarded))
+
+
+def generated(first: Release, second: Release, *, looked_up: bool) -> Iterator[Generated]:
+    """The Secrets that differ between two renders of the same input, and in which keys."""
+    again = {resource.ref: resource.body for resource in second.resources}
+    for resource in first.resources:
+        if resource.ref.kind == "Secret" and resource.ref in again:
+            one, other = (_data(body) for body in (resource.body, again[resource.ref]))
+            if keys := tuple(sorted(key for key in one if one[key] != other.get(key))):
+                yield Generated(resource.ref, keys, looked_up)
+
+
+def _data(secret: Body) -> Body:
+    return {**(secret.get("data") or {}), **(secret.get("stringData") or {})}
 
 
 def _with(charts: Charts, named: str, definitions: list[Body], options: dict[str, Any]) -> Release | None:

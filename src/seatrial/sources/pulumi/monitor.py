@@ -21,6 +21,7 @@ from seatrial.model.program import (
     HELM_RELEASE,
     KUBERNETES,
     REMOTE_COMPONENTS,
+    Generated,
     Manner,
     Program,
     Registration,
@@ -46,7 +47,7 @@ from seatrial.sources.pulumi.charts import (
 )
 from seatrial.sources.pulumi.components import ordered_children
 from seatrial.sources.pulumi.locks import LockedProvider, locked_provider
-from seatrial.sources.pulumi.lookups import RenderedChart, rendered
+from seatrial.sources.pulumi.lookups import RenderedChart, generated, rendered
 from seatrial.sources.pulumi.naming import NAMESPACE, NOT_KNOWN, as_object, scoped, suffix
 from seatrial.sources.pulumi.options import aliases_of, options_of
 from seatrial.sources.pulumi.project import RECORDED, PulumiProject
@@ -233,7 +234,19 @@ class Monitor:
             inputs={**one.inputs, **found},
             contents=tuple(in_namespace(r).body for r in rendered.resources),
             definitions=tuple(r.body for r in crds),
+            generated=self._generated(one, rendered),
         )
+
+    def _generated(self, one: Registration, first: Release) -> tuple[Generated, ...]:
+        """What another render of a Release's chart generates anew."""
+        named, version = str(one.inputs.get("chart") or ""), version_of(one.inputs)
+        if not self._charts.generates_values(named, version, looks=False):
+            return ()
+        looked_up = not self._charts.generates_values(named, version, looks=True)
+        values = self._charts.values(one.inputs)
+        given = {"release": first.name, "namespace": first.namespace, "values": values, "version": version}
+        again = rendered(self._charts, named, self._own_crds, **given)
+        return tuple(generated(first, again.release, looked_up=looked_up)) if again is not None else ()
 
     def _expand(self, one: Registration) -> None:
         """Register the children of a remote component, as the provider does."""
