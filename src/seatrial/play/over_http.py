@@ -75,6 +75,8 @@ class OverHttp:
     def stuck(self, patience_seconds: float) -> Stuck | None:
         requests, turns = self._silent
         self._silent = (self._server.requests, turns + 1 if requests == self._server.requests else 0)
+        if requests != self._server.requests:
+            self._idle_turns = 0
         quiet = self._server.quiet_seconds()
         if quiet < CALM_SECONDS:
             return None
@@ -107,7 +109,9 @@ class OverHttp:
         return self._idle_turns > SILENT_TURNS
 
     def silent(self) -> bool:
-        return self._server.idle_seconds() > SILENCE_SECONDS and not self._server.waited_for()
+        # Seconds alone say nothing: a client that gets no core for them, or a computer that sleeps, is silent as well.
+        idle = self._idle_turns > SILENT_TURNS and self._server.idle_seconds() > SILENCE_SECONDS
+        return idle and not self._server.waited_for()
 
     def hang_up(self) -> None:
         self._server.refuse_waits()
