@@ -160,7 +160,8 @@ def refusals(pod: Body, world: World) -> dict[Path, RefusedOutput]:
 def printed(user: User, access: Access, reason: str, says: str) -> RefusedOutput:
     """The output of a command whose user may not do this; `says` as in `NeededRight`."""
     words, denial = forbidden_message(user, access, reason), denied(user, access)
-    if access.verb in WAITING and ("{}" not in says or says == REPEATED):  # Both calls that wait need both.
+    # Both calls that wait list first, and then watch: refused the first, they need both.
+    if access.verb == "list" and ("{}" not in says or says == REPEATED["list"]):
         denial = replace(denial, verbs=WAITING)
     return RefusedOutput(says.replace("{}", words), Refusal(403, "Forbidden", words, denied=denial))
 

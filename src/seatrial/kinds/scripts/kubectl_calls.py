@@ -20,7 +20,7 @@ from seatrial.model.resource import Body, version_of
 
 FORBIDDEN = "Error from server (Forbidden): {}"
 """kubectl's error for a refusal, with the API server's message."""
-REPEATED = "failed to list *unstructured.Unstructured: {}"
+REPEATED = {"list": "failed to list *unstructured.Unstructured: {}", "watch": "Failed to watch: {}"}
 """What a reflector of `kubectl rollout status` prints and then tries again, until the call's own --timeout."""
 
 # The requests for a named object, in order: (verb, subresource).
@@ -112,7 +112,7 @@ class ApiRequest(Struct, frozen=True):
     @property
     def is_repeated(self) -> bool:
         """Whether the call does not end on refusal, but sends the request again."""
-        return self.says == REPEATED
+        return self.says in REPEATED.values()
 
 
 class CallTarget(Struct, frozen=True):
@@ -175,8 +175,8 @@ def _on_objects(call: KubectlCall) -> Iterator[ApiRequest]:
 def _error_for(call: KubectlCall, verb: str, target: CallTarget) -> str:
     if verb in ("list", "watch") and call.verb == "wait":
         return f"error: timed out waiting for the condition on {target.resource.plural}/{target.name}"
-    if verb in ("list", "watch") and call.verb == "rollout status":
-        return REPEATED
+    if verb in REPEATED and call.verb == "rollout status":
+        return REPEATED[verb]
     return "error: no objects passed to scale {}" if (call.verb, verb) == ("scale", "get") else FORBIDDEN
 
 

@@ -185,7 +185,8 @@ def _why(refused: RefusedCommand) -> str:
 
 
 def _bound(binding: Resource) -> str:
-    return ", ".join(f"ServiceAccount {subject.get('name')}" for subject in listed(binding.body, "subjects"))
+    named = ((s.get("namespace") or binding.ref.namespace, s.get("name")) for s in listed(binding.body, "subjects"))
+    return ", ".join(str(Ref("ServiceAccount", str(namespace), str(name))) for namespace, name in named)
 
 
 def _places(refused: RefusedCommand) -> Iterator[Pointer]:
