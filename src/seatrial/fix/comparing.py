@@ -12,6 +12,7 @@ from seatrial.model.finding import CERTAINTIES, DAMAGES, Finding, gravity
 from seatrial.model.release import Case
 from seatrial.model.result import Result
 from seatrial.model.timeline import ORDINARY, Outcome
+from seatrial.model.trial import Step
 from seatrial.rules import all_interruption_rules
 
 NOT_FOUND = (True, len(CERTAINTIES), len(DAMAGES))
@@ -46,6 +47,13 @@ def rejection(before: Result, after: ResultWithCases | None, finding: Finding) -
         return "the finding remains"
     worse = next(coming(before, after.result, finding), None)
     return f"{worse.rule}: {worse.message}" if worse else ""
+
+
+def works(result: Result, steps: Sequence[Step]) -> bool:
+    """Whether no step of a plan fails, in any case and under any schedule."""
+    own = {(step.action, step.source) for step in steps}
+    played = (step for one in result.played for step in one.rehearsal.steps if (step.action, step.source) in own)
+    return all(step.outcome == "ok" for step in played)
 
 
 def has(result: Result, finding: Finding) -> bool:

@@ -15,7 +15,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.fix.comparing import BACK, ResultWithCases, ahead, coming, has, is_of_a_fault, rejection, same
+from seatrial.fix.comparing import BACK, ResultWithCases, ahead, coming, has, is_of_a_fault, rejection, same, works
 from seatrial.fix.edits import Texts, patched, texts_after, with_edits
 from seatrial.fix.fixers import fixers
 from seatrial.fix.plans import plan_for
@@ -266,7 +266,8 @@ class _Trying:
         if plan is not None and self._left:
             self._left -= 1
             after = self._recheck(texts_after(self._edits()) or {}, _with_both(plan.detour, self._demanded))
-            if after is not None and not rejection(self._known, ahead(after), finding):
+            works_out = after is not None and works(after.result, plan.detour.before)
+            if after is not None and works_out and not rejection(self._known, ahead(after), finding):
                 back = next((new for new in coming(self._known, after.result, finding) if new.action == BACK), None)
                 warned = (f"Do not roll back behind this upgrade: {back.message}.",) if back else ()
                 steps = (*plan.steps, *warned)

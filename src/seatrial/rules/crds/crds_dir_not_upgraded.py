@@ -127,7 +127,7 @@ def _finding(moment: Moment, new: Release, stale: list[Stale]) -> Finding:
         way_out=(_instead(ended, stale),),
         places=[*_places(new, refused), *(one.written.place("metadata", "name") for one in stale)],
         evidence=refused,
-        confirm=f"kubectl diff --server-side -f {stale[0].written.file}  # shows what the cluster lacks",
+        confirm=f"{_kubectl('diff', stale[0].written)}  # shows what the cluster lacks",
     )
 
 
@@ -142,9 +142,29 @@ def _skips(ended: StepResult, stale: list[Stale]) -> str:
 def _instead(ended: StepResult, stale: list[Stale]) -> str:
     first = stale[0].written
     one = _acting(ended, first.ref)
+    if one is None and (dropped := next((version for each in stale for version in _dropped(each)), "")):
+        blocked = next(each.written for each in stale if dropped in _dropped(each))
+        return (
+            f"Apply the CRDs before the upgrade, but keep {dropped} in {blocked.ref} ({blocked.file}) until its objects "
+            "are stored in another version: the API server rejects the CRD without it."
+        )
     if one is None:
-        return f"Apply {first.ref} before the upgrade: kubectl apply --server-side -f {first.file}"
+        return f"Apply {first.ref} before the upgrade: {_kubectl('apply', first)}"
     return f"Set {_last(one)}.crds: CreateReplace in {one.object}: Flux then updates {first.ref}."
+
+
+def _kubectl(verb: str, crd: Resource) -> str:
+    """A command on the file of a CRD; kubectl reads no archives, but Helm prints their CRDs."""
+    archive, inside, _ = crd.file.partition(".tgz:")
+    if inside:
+        return f"helm show crds {archive}.tgz | kubectl {verb} --server-side -f -"
+    return f"kubectl {verb} --server-side -f {crd.file}"
+
+
+def _dropped(one: Stale) -> list[str]:
+    """Versions in which objects may be stored, and which the new CRD does not have."""
+    versions = {version.get("name") for version in listed(one.written.body, "spec", "versions")}
+    return [str(version) for version in listed(one.live, "status", "storedVersions") if version not in versions]
 
 
 def _last(one: Reconciled) -> str:
