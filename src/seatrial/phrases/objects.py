@@ -80,8 +80,8 @@ def consumers_sentence(release: Release, ref: Ref, said: str = "") -> str:
 def users_sentence(release: Release, ref: Ref) -> str:
     """`Deployment/default/web mounts it.`"""
     users = users_beyond_hooks(release, ref)
-    named = ", ".join(f"{edge.user.ref} {_how(edge)} it" for edge in users[:NAMES_MAX])
-    more = f" and {len(users) - NAMES_MAX} more" if len(users) > NAMES_MAX else ""
+    named = "; ".join(f"{edge.user.ref} {_how(edge)} it" for edge in users[:NAMES_MAX])
+    more = f"; {len(users) - NAMES_MAX} more use it" if len(users) > NAMES_MAX else ""
     return f"{named}{more}." if users else ""
 
 

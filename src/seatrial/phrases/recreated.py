@@ -87,6 +87,8 @@ def lost_sentence(moment: Moment, lost: list[Ref]) -> str:
 
 
 def back_sentence(moment: Moment, ref: Ref) -> str:
+    if changed := _changed_keys(moment, ref):
+        return f"It is recreated with other content: {', '.join(map(repr, changed[:LOST_MAX]))}."
     if not _is_back_as_it_was(moment, ref):
         return ""
     return (
@@ -99,3 +101,12 @@ def _is_back_as_it_was(moment: Moment, ref: Ref) -> bool:
     """Whether running pods read the same content as before. For other kinds a new object is a change in itself."""
     was, now = moment.was(ref), moment.live(ref)
     return ref.kind in CONTENT_ONLY and now is not None and all((was or {}).get(key) == now.get(key) for key in CONTENT)
+
+
+def _changed_keys(moment: Moment, ref: Ref) -> list[str]:
+    """The keys of a Secret or ConfigMap that have another value after the step, or are new."""
+    was, now = moment.was(ref), moment.live(ref)
+    if ref.kind not in CONTENT_ONLY or was is None or now is None:
+        return []
+    pairs = [(was.get(field) or {}, now.get(field) or {}) for field in CONTENT]
+    return sorted(key for old, new in pairs for key, value in new.items() if old.get(key) != value)
