@@ -220,6 +220,12 @@ def test_the_first_place_has_its_line_and_verbose_shows_all_of_them() -> None:
     )
 
 
+def test_a_line_of_thousands_of_characters_is_cut() -> None:
+    result = replace(RESULT, excerpts={PLACE: f"    caBundle: {'LS0t' * 1000}"})
+    assert max(map(len, rendered(FINDING, result).splitlines())) < 200
+    assert "    caBundle: LS0tLS0t" in rendered(FINDING, result)
+
+
 def test_evidence_comes_from_the_rehearsal_that_showed_it() -> None:
     other = replace(EAGER, timeline=(Event(5, 1, "user", "delete", CONFIG, "deleted"),))
     played = (Played("", LAZY), Played("", other))

@@ -8,6 +8,8 @@ from seatrial.model.resource import Place, Sure
 from seatrial.report.page import Line, Piece, columns, line
 
 TAB_COLUMNS = 4
+LINE_MAX = 160
+"""Characters of a line of the user's that are shown: a certificate in base64 has thousands."""
 OTHERS_MAX = 3
 """Further places that are named; the rest is counted."""
 
@@ -65,10 +67,14 @@ def _lines(places: list[Place], sources: Mapping[Place, str], meant: Place, gutt
         elif place.line > last + 1:
             yield line(" " * (gutter - 1), Piece("...", "place"))
         last = place.line
-        source = sources[place].expandtabs(TAB_COLUMNS).rstrip()
+        source = _cut(sources[place].expandtabs(TAB_COLUMNS).rstrip())
         yield line(" ", Piece(f"{place.line:>{gutter}} |", "place"), " ", source)
         if place.sure == "exact":
             yield (*margin, *_underline(source, "^" if place == meant else "-"))
+
+
+def _cut(source: str) -> str:
+    return f"{source[: LINE_MAX - 3]}..." if len(source) > LINE_MAX else source
 
 
 def _underline(source: str, mark: str) -> tuple[Piece, Piece]:
