@@ -21,6 +21,7 @@ from seatrial.fix.fixers import fixers
 from seatrial.fix.plans import plan_for
 from seatrial.fix.proposal import ByHand, Edits, Problem, Proposal, TextEdit
 from seatrial.fix.rebasing import rebased
+from seatrial.fix.writing import OUTSIDE
 from seatrial.model.finding import Finding, Fix
 from seatrial.model.limit import reaches
 from seatrial.model.options import NO_DETOUR, Detour
@@ -367,6 +368,8 @@ def _by_hand(finding: Finding, proposals: Sequence[Proposal]) -> Fix | None:
     """The way out with the reason why it is not an edit, if the text of the first proposal is not certain."""
     for proposal in proposals[:1]:
         if isinstance(proposal.change, ByHand):
+            if finding.fix is not None and proposal.change.why.endswith(OUTSIDE):
+                return None  # A revision that is there already is not edited by hand either.
             why = f"Change it by hand: {proposal.change.why}."
             if finding.fix is not None:
                 return replace(finding.fix, steps=(*finding.fix.steps, why), proposed=True)

@@ -14,6 +14,8 @@ from seatrial.model.result import Patch
 from seatrial.sources import TRIAL, git, kind_of
 from seatrial.sources.files import STDIN, read_bytes, reason
 
+OUTSIDE = "is outside of the input"
+
 
 class WrittenFile(Struct, frozen=True):
     """What became of one file."""
@@ -41,7 +43,7 @@ def guard(inputs: Sequence[str], repos: Sequence[str] = (), *, writes: bool) -> 
         if path.exists() and not path.is_file():
             return f"{file} is not a file on disk"
         if not any(path.resolve().is_relative_to(root) for root in roots):
-            return f"{file} is outside of the input"
+            return f"{file} {OUTSIDE}"
         if writes and not _writable(path.resolve()):
             return f"{file} is read-only"
         return ""

@@ -145,8 +145,8 @@ def _instead(ended: StepResult, stale: list[Stale]) -> str:
     if one is None and (dropped := next((version for each in stale for version in _dropped(each)), "")):
         blocked = next(each.written for each in stale if dropped in _dropped(each))
         return (
-            f"Apply the CRDs before the upgrade, but keep {dropped} in {blocked.ref} ({blocked.file}) until its objects "
-            "are stored in another version: the API server rejects the CRD without it."
+            f"Apply the CRDs before the upgrade, but keep {dropped} in {blocked.ref} ({blocked.file}) until its "
+            "objects are stored in another version: the API server rejects the CRD without it."
         )
     if one is None:
         return f"Apply {first.ref} before the upgrade: {_kubectl('apply', first)}"

@@ -76,7 +76,9 @@ def _refused(moment: Moment, gone: list[Removed]) -> Finding:
             _when(moment, written),
             after_failure(moment),
         ),
-        way_out=dict.fromkeys(_instead(missing.users[0], removal) for missing, removal in gone),
+        way_out=(_of_the_past(moment),)
+        if _is_past(moment)
+        else dict.fromkeys(_instead(missing.users[0], removal) for missing, removal in gone),
         places=[resource.place("apiVersion") for resource in written],
         confirm=f"kubectl explain {gone[0][0].kind.lower()} --api-version={gone[0][0].api_version}  # no such version",
     )
@@ -107,6 +109,22 @@ def _instead(ref: Ref, removal: Removal) -> str:
     if not removal.replacement:
         return f"Remove {ref}: there is no replacement."
     return f"Use {removal.replacement} for {ref}, and adapt the fields that differ there."
+
+
+def _is_past(moment: Moment) -> bool:
+    """Whether only a revision that is replaced later uses the versions: its chart is published and stays as it is."""
+    later = moment.rehearsal.steps[moment.index + 1 :]
+    replaced = any(ended.action == "upgrade" and ended.source != moment.ended.source for ended in later)
+    installs = [ended for ended in later if ended.action == "install" and ended.source != moment.ended.source]
+    return replaced and any(ended.outcome == "ok" for ended in installs)
+
+
+def _of_the_past(moment: Moment) -> str:
+    ended = moment.ended
+    return (
+        f"Pass a later revision with --from: this Kubernetes cannot install {ended.source}. If a cluster has the "
+        f"release from before its own upgrade, correct Helm's record first: helm mapkubeapis {ended.release} (a plugin)."
+    )
 
 
 def _going(moment: Moment, release: Release) -> Iterator[Finding]:

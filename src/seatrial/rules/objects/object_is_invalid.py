@@ -12,8 +12,8 @@ last letter become equal when both are cut: see `duplicate-object`.
 `kubectl apply` asks for strict validation, and Helm 4 applies on the server: both refuse a field that the kind does not
 have. Helm 3 and Argo CD do not, and the field is dropped.
 
-This rule reports what the API server rejected on creation, and unknown fields. Changes of immutable fields have rules
-of their own.
+This rule reports what the API server rejected on creation, and unknown fields; of custom resources, those whose CRD is
+part of the same release. Changes of immutable fields have rules of their own.
 
 ## Example
 ```yaml
@@ -36,12 +36,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from seatrial.evidence.crds import is_alike
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import outcome_of, state
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.refusal import UNKNOWN_FIELD, FieldCause
 from seatrial.model.release import Case, Resource
-from seatrial.model.resource import annotations_of, dig
+from seatrial.model.resource import Body, Ref, annotations_of, dig
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import BUILT_IN_GROUPS
 from seatrial.phrases.outcome import after_failure, revisions
@@ -52,6 +53,7 @@ ABOUT_A_CHANGE = re.compile(
     r"immutable|may not change|can ?not be (changed|removed|added|decreased|unset)|updates? to|once set|after creation"
     r"|previous|status\.|storedVersions|resourceVersion|terminating"
 )
+CRD = "CustomResourceDefinition"
 NAME = "metadata.name"
 PARTS_OF_A_NAME = re.compile(r"[^-.]+")
 NOT_IN_A_NAME = re.compile(r"[^a-z0-9]")
@@ -75,7 +77,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for event in rehearsal.timeline:
         wrong = _first(event) if event.effect == "refused" and event.actor in actors else None
         ref = event.object
-        if wrong is None or ref.group not in BUILT_IN_GROUPS or event.verb == "delete":
+        if wrong is None or event.verb == "delete" or not _is_known(rehearsal, case, event):
             continue
         written = case.written(event.step, ref)
         if written is not None and (_is_wrong_by_itself(wrong) or ref not in state(rehearsal, event)):
@@ -83,6 +85,21 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             alike.setdefault((part or ref, wrong.field), []).append(event)
     for events in alike.values():
         yield _finding(rehearsal, case, sorted(events, key=lambda event: event.object))
+
+
+def _is_known(rehearsal: Rehearsal, case: Case, event: Event) -> bool:
+    """Whether the kind is built in, or defined by a CRD of the same release that is in the cluster as it is there."""
+    ref, release = event.object, case.releases[event.step] if event.step >= 0 else None
+    if ref.group in BUILT_IN_GROUPS or release is None:
+        return ref.group in BUILT_IN_GROUPS
+    crds = [crd for crd in (*release.crds, *release.resources) if _defines(crd.body, ref)]
+    live = state(rehearsal, event) if crds else {}
+    return any(is_alike(live[crd.ref], crd.body) for crd in crds if crd.ref in live)
+
+
+def _defines(body: Body, ref: Ref) -> bool:
+    spec = body.get("spec")
+    return body.get("kind") == CRD and (dig(spec, "group"), dig(spec, "names", "kind")) == (ref.group, ref.kind)
 
 
 def _is_wrong_by_itself(wrong: FieldCause) -> bool:
