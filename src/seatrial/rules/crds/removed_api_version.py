@@ -123,7 +123,8 @@ def _of_the_past(moment: Moment) -> str:
     ended = moment.ended
     return (
         f"Pass a later revision with --from: this Kubernetes cannot install {ended.source}. If a cluster has the "
-        f"release from before its own upgrade, correct Helm's record first: helm mapkubeapis {ended.release} (a plugin)."
+        f"release from before its own upgrade, correct Helm's record first: helm mapkubeapis {ended.release} "
+        "(a plugin)."
     )
 
 
