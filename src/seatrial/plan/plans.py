@@ -141,9 +141,7 @@ def _of_input(path: str, kind: InputKind, options: CheckOptions) -> Iterator[Pla
         deployed = history.current.number if history else 0
         every = load(engine.name).default_trial(options.instead or path, options.old, deployed)
         steps = with_detour(chosen(every, options.steps, engine.name), options.detour, engine.name)
-        # Manifests have no release name: old and new belong to the same app.
-        one = PurePath(path).stem if kind == MANIFESTS and (options.old or options.instead) else ""
-        trial = Trial(engines=(engine,), steps=steps, release=one)
+        trial = Trial(engines=(engine,), steps=steps, release=_one_release(path, kind, opened, options))
         yield from _of_trial(trial, opened, replace(options, engines=()), history)
         if options.matrix:
             if engine.name != HELM.name:
@@ -151,6 +149,14 @@ def _of_input(path: str, kind: InputKind, options: CheckOptions) -> Iterator[Pla
                     f"--matrix needs the engine {HELM.name}, but {path} is rehearsed with {engine.name}"
                 )
             yield from _of_matrix(path, trial, opened, options, history)
+
+
+def _one_release(path: str, kind: InputKind, opened: Opened, options: CheckOptions) -> str:
+    """The name of the release where old and new are one app but may not show it; empty if its source names it."""
+    if kind == MANIFESTS and (options.old or options.instead):
+        return PurePath(path).stem
+    # A chart that gets another name is upgraded under the name that the release has.
+    return opened.chart(path).name if kind == CHART and options.old else ""
 
 
 def _of_matrix(
