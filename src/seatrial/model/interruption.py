@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 Aftermath = Literal["safe", "locked", "fails", "hangs", "loses", "leaves"]
 """What repeating a step does that died. `safe`: what it does when nothing dies. `locked`: the engine refuses to start,
-because it takes the dead process for a running one. `loses`, `leaves`: it ends, with objects missing or left over."""
+because it takes the dead process for a running one. `loses`, `leaves`: it ends, with objects missing, or with
+objects or fields left over."""
 
 
 class Interruption(Struct, frozen=True, omit_defaults=True):
@@ -33,6 +34,8 @@ class Interruption(Struct, frozen=True, omit_defaults=True):
     """What reports it: `helm upgrade`, `helm rollback`."""
     lost: tuple[Ref, ...] = ()
     left: tuple[Ref, ...] = ()
+    fields: tuple[tuple[Ref, str], ...] = ()
+    """Fields of objects that are left over: `spec.replicas`."""
     blocked_by: str = ""
     """What the engine reports after the usual way out, if that does not help."""
     way_out: tuple[str, ...] = ()

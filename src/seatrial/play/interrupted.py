@@ -5,10 +5,10 @@ Decides nothing about hazards. Knows no engine by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from seatrial.model.interruption import Aftermath, Interrupted, Interruption
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import ORDINARY, Event, Rehearsal, StepResult
 from seatrial.plan.plan import Plan
+from seatrial.play.fields_left import Contents, fields_left
 from seatrial.play.heard import Heard
 from seatrial.play.rehearse import rehearse
 
@@ -88,6 +89,16 @@ def _chosen(plan: Plan) -> Iterator[tuple[int, Steps]]:
         deployed = role != "remove" if role != "other" else deployed
 
 
+class _Rehearsed(NamedTuple):
+    timeline: Rehearsal
+    contents: Mapping[int, Contents]
+    """The objects after each step."""
+
+    @property
+    def steps(self) -> tuple[StepResult, ...]:
+        return self.timeline.steps
+
+
 class _Step(Struct, frozen=True):
     """A step that dies, and what comes before it."""
 
@@ -129,19 +140,21 @@ class _Step(Struct, frozen=True):
         old = [one for one in self.before if one.step.action == self.step.step.action]
         return tuple(old[-1:]) if old and old[-1].step.source != self.step.step.source else ()
 
-    def rehearse(self, steps: Steps, heard: Heard) -> Rehearsal:
+    def rehearse(self, steps: Steps, heard: Heard) -> _Rehearsed:
         every = (*self.before, *steps)
         case = replace(self.plan.case, releases=tuple(one.release for one in every))
-        return rehearse(replace(self.plan, steps=every, case=case), ORDINARY, heard=heard)
+        contents: dict[int, Contents] = {}
+        plan = replace(self.plan, steps=every, case=case)
+        return _Rehearsed(rehearse(plan, ORDINARY, heard=heard, contents=contents), contents)
 
     def killed(self, write: int) -> PlannedStep[Any]:
         when = f"{self.answer}@{write}" if self.answer else str(write)
         return replace(self.step, step=replace(self.step.step, kill=when))
 
 
-def _tried(died: _Step, usual: Rehearsal) -> Interrupted | None:
-    actors = usual.actors
-    writes = [event for event in usual.of_step(died.at) if _is_write(event, actors)]
+def _tried(died: _Step, usual: _Rehearsed) -> Interrupted | None:
+    actors = usual.timeline.actors
+    writes = [event for event in usual.timeline.of_step(died.at) if _is_write(event, actors)]
     # After its last write it has ended, unless it gets an answer, or still has to remember that.
     moments = writes if died.answer or load(died.step.by).keeps_state else writes[:-1]
     chosen = _moments(moments, died.moments_max) if died.answer != CUT else _watched(writes, died)
@@ -159,12 +172,12 @@ def _tried(died: _Step, usual: Rehearsal) -> Interrupted | None:
     return replace(_of_step(died, usual), writes=len(writes), possible=possible, moments=found)
 
 
-def _of_step(died: _Step, usual: Rehearsal) -> Interrupted:
+def _of_step(died: _Step, usual: _Rehearsed) -> Interrupted:
     """A step of which no moment was tried."""
     ended = usual.steps[died.at]
     return Interrupted(
-        engine=usual.engine,
-        label=usual.label,
+        engine=usual.timeline.engine,
+        label=usual.timeline.label,
         case=died.plan.case.name,
         step=died.index,
         action=ended.action,
@@ -208,7 +221,7 @@ def _turns(event: Event) -> bool:
     return event.object.kind in TURNING_POINTS or event.verb == "delete"
 
 
-def _aftermath(died: _Step, usual: Rehearsal, event: Event, write: int, recorded: Heard) -> Interruption:
+def _aftermath(died: _Step, usual: _Rehearsed, event: Event, write: int, recorded: Heard) -> Interruption:
     """Kill the step after a write, repeat it, and see what that leads to."""
     ways = died.ways_out(event.object)
     first = (died.killed(write), died.step)
@@ -217,7 +230,7 @@ def _aftermath(died: _Step, usual: Rehearsal, event: Event, write: int, recorded
     again = rehearsal.steps[died.at + 1]
     moment = Interruption(write, event.verb, event.object, "safe")
     if again.outcome == "ok":
-        return _compared(moment, died, usual, rehearsal)
+        return _with_way_out(_compared(moment, died, usual, rehearsal), ways, died, usual, rehearsal)
     moment = replace(moment, aftermath=_refused(again), error=again.error, act=again.act)
     is_gone = not ways or any(fault.of == "no-release" for fault in again.failure.faults)
     if died.role == "remove" and is_gone and _differences(usual, died.at, rehearsal, died.at + 1) == ((), ()):
@@ -238,13 +251,24 @@ def _refused(again: StepResult) -> Aftermath:
     return "hangs" if again.outcome == "hung" else "fails"
 
 
-def _compared(moment: Interruption, died: _Step, usual: Rehearsal, rehearsal: Rehearsal) -> Interruption:
+def _with_way_out(
+    moment: Interruption, ways: Sequence[WayOut], died: _Step, usual: _Rehearsed, rehearsal: _Rehearsed
+) -> Interruption:
+    """What is lost or left over by a step that was repeated may be repaired by the first way out, which followed."""
+    if moment.aftermath not in ("loses", "leaves") or not ways or not _is_as_usual(died, usual, rehearsal):
+        return moment
+    return replace(moment, way_out=ways[0].commands)
+
+
+def _compared(moment: Interruption, died: _Step, usual: _Rehearsed, rehearsal: _Rehearsed) -> Interruption:
     """The step was repeated and ended: with the same objects, and a rollback of it as well?"""
     lost, left = _differences(usual, died.at, rehearsal, died.at + 1)
     if moment.verb == "create" and [*map(_kind_in, left)] == [_kind_in(moment.object)]:
         left = (moment.object,)  # The other one has a generated name as well, and the engine knows it.
     if lost or left:
         return replace(moment, aftermath="loses" if lost else "leaves", lost=lost, left=left)
+    if fields := _fields(died, usual, rehearsal, died.at + 1):
+        return replace(moment, aftermath="leaves", fields=fields)
     if died.back and usual.steps[-1].outcome == "ok" and (back := rehearsal.steps[died.at + 2]).outcome != "ok":
         return replace(moment, aftermath="hangs" if back.outcome == "hung" else "fails", error=back.error, act=back.act)
     return moment
@@ -254,21 +278,29 @@ def _kind_in(ref: Ref) -> tuple[str, str]:
     return ref.kind, ref.namespace
 
 
-def _is_as_usual(died: _Step, usual: Rehearsal, rehearsal: Rehearsal) -> bool:
-    """Whether a way out leads to the objects that the step leads to if nothing dies."""
+def _is_as_usual(died: _Step, usual: _Rehearsed, rehearsal: _Rehearsed) -> bool:
+    """Whether a way out works, and leads to the objects that the step leads to if nothing dies."""
     last = len(rehearsal.steps) - 1
-    return rehearsal.steps[last].outcome == "ok" and _differences(usual, died.at, rehearsal, last) == ((), ())
+    if any(step.outcome != "ok" for step in rehearsal.steps[died.at + 2 :]):
+        return False
+    return not any(_differences(usual, died.at, rehearsal, last)) and not _fields(died, usual, rehearsal, last)
+
+
+def _fields(died: _Step, usual: _Rehearsed, other: _Rehearsed, step: int) -> tuple[tuple[Ref, str], ...]:
+    """Fields that are left over after a step, compared with a rehearsal in which nothing died."""
+    written = (one for one in died.plan.case.all_resources() if one.ref.kind not in RUNS_ONCE)
+    return tuple(fields_left(usual.contents[died.at], other.contents[step], written))
 
 
 def _differences(
-    usual: Rehearsal, step: int, other: Rehearsal, other_step: int
+    usual: _Rehearsed, step: int, other: _Rehearsed, other_step: int
 ) -> tuple[tuple[Ref, ...], tuple[Ref, ...]]:
     """What is missing and what is left over after a step, compared with a rehearsal in which nothing died."""
     expected, found = _live(usual, step), _live(other, other_step)
     return tuple(sorted(expected - found)), tuple(sorted(found - expected))
 
 
-def _live(rehearsal: Rehearsal, last: int) -> set[Ref]:
+def _live(rehearsal: _Rehearsed, last: int) -> set[Ref]:
     """The objects of engines and users that the steps created and did not delete."""
     live: set[Ref] = set()
     for step in rehearsal.steps[: last + 1]:

@@ -31,6 +31,7 @@ from seatrial.model.timeline import Event, Outcome, Rehearsal, Schedule, StepRes
 from seatrial.plan.plan import Plan
 from seatrial.play import timed_out_hooks
 from seatrial.play.embedded_helm import writes_of
+from seatrial.play.fields_left import Contents
 from seatrial.play.heard import Heard, Recorded, Replays
 from seatrial.play.in_process import InProcess
 from seatrial.play.over_http import OverHttp, refuse_environment
@@ -58,17 +59,18 @@ def rehearse(
     mix: Mix | None = None,
     heard: Heard | None = None,
     observe: Callable[[Touches], None] | None = None,
+    contents: dict[int, Contents] | None = None,
 ) -> Rehearsal:
     """Rehearse `plan`, replaying recorded requests instead of running Helm while the answers stay the same.
 
     Starts again where an answer differs, or if the engine itself locked up, which does not change the result.
-    `observe` gets what was read and written by whom, at the end.
+    `observe` gets what was read and written by whom, at the end; `contents` the objects after each step.
     """
     pacing = Pacing(schedule, seed, mix)
     replays, tries = Replays(heard or Heard()), 0
     while True:
         try:
-            return _rehearsed(plan, pacing, replays, observe)
+            return _rehearsed(plan, pacing, replays, observe, contents)
         except ReplayDiffers:
             continue
         except Stalled as why:
@@ -78,7 +80,11 @@ def rehearse(
 
 
 def _rehearsed(
-    plan: Plan, pacing: Pacing, replays: Replays, observe: Callable[[Touches], None] | None = None
+    plan: Plan,
+    pacing: Pacing,
+    replays: Replays,
+    observe: Callable[[Touches], None] | None = None,
+    contents: dict[int, Contents] | None = None,
 ) -> Rehearsal:
     """Rehearse `plan` on its own cluster, or on several if it rebuilds."""
     replays.begin()
@@ -101,6 +107,8 @@ def _rehearsed(
             if index > first and plan.steps[index - 1].step.settle:
                 cluster.pass_time(BETWEEN_STEPS_SECONDS)
             ended.append(_play(stage, index, planned))
+            if contents is not None:
+                contents[index] = {ref: body for ref, body in cluster.store if is_written(ref, body)}
         if observe is not None:
             observe(cluster.controllers.touches)
         results.extend(_placed(ended, cluster.recorder.places(), len(timeline)))

@@ -293,12 +293,13 @@ class JsonInterruption(Struct, frozen=True):
     verb: str
     object: str
     aftermath: Annotated[
-        str, Meta(description="What repeating the step does: safe, locked, fails, hangs, loses or leaves (objects).")
+        str, Meta(description="What repeating the step does: safe, locked, fails, hangs, loses or leaves (or fields).")
     ]
     error: str
     lost: list[str]
     left: list[str]
     way_out: Annotated[list[str], Meta(description="Commands that help, rehearsed.")]
+    fields: Annotated[list[str], Meta(description="Fields left over: `Deployment/default/web: spec.replicas`.")]
 
 
 class JsonInterrupted(Struct, frozen=True):

@@ -22,7 +22,7 @@ WORDS: dict[Aftermath, str] = {
     "fails": "not repeatable",
     "hangs": "hanging",
     "loses": "with lost objects",
-    "leaves": "with objects left over",
+    "leaves": "with objects or fields left over",
 }
 
 
@@ -61,6 +61,7 @@ def _moment(moment: Interruption) -> str:
     state = WORDS.get(moment.aftermath, moment.aftermath)
     said = f"write {moment.write}, {moment.verb} {moment.object}: {state}"
     objects = [*(f"lacks {ref}" for ref in moment.lost), *(f"leaves {ref}" for ref in moment.left)]
+    objects += [f"leaves {path} of {ref}" for ref, path in moment.fields]
     way = "; ".join(moment.way_out)
     return " - ".join(filter(None, (said, listed(objects) if objects else "", f"then: {way}" if way else "")))
 

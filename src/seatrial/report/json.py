@@ -180,6 +180,7 @@ def _interrupted(one: Interrupted) -> JsonInterrupted:
             _names(moment.lost),
             _names(moment.left),
             list(moment.way_out),
+            [f"{ref}: {path}" for ref, path in moment.fields],
         )
         for moment in one.moments
     ]

@@ -18,7 +18,8 @@ WAYS: dict[str, Way] = {
         "pulumi": "Run the commands above, which import {object}. Do not cancel an up while it creates.",
     },
     "interrupted-step-loses-or-doubles": {
-        "": "Run the step again only after you have looked for {object}, which may be there twice or missing.",
+        "": "Look at {object} when the step was repeated: it may be missing, be there twice, or have fields of another "
+        "revision.",
         "pulumi": "Set metadata.name of {object}, and run pulumi refresh after an up that was interrupted.",
     },
 }
