@@ -54,8 +54,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class Cluster:
     """A scheduler and two workers, which start in a folder without the user's files."""
 
-    def __init__(self, address: str, scheduler: subprocess.Popen[str]) -> None:
-        self.address, self.scheduler = address, scheduler
+    def __init__(self, address: str, scheduler: subprocess.Popen[str], crew: subprocess.Popen[str]) -> None:
+        self.address, self.scheduler, self.crew = address, scheduler, crew
 
     def workers(self) -> list[int]:
         with distributed.Client(self.address, set_as_default=False) as client:
@@ -69,8 +69,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with _started(elsewhere, "dask_scheduler", *ALONE) as scheduler:
         assert scheduler.stderr is not None
         address = next(found[0] for said in scheduler.stderr if (found := re.search(r"tcp://127\.0\.0\.1:\d+", said)))
-        with _started(elsewhere, "dask_worker", address, "--nworkers", "2", "--nthreads", "1", "--no-dashboard"):
-            yield Cluster(address, scheduler)
+        workers = ("--nworkers", "2", "--nthreads", "1", "--no-dashboard")
+        with _started(elsewhere, "dask_worker", address, *workers) as crew:
+            yield Cluster(address, scheduler, crew)
 
 
 def test_workers_without_the_files_find_the_same(folder: Path, cluster: Cluster) -> None:
@@ -106,6 +107,19 @@ def test_a_killed_scheduler_is_said_in_one_sentence(folder: Path, cluster: Clust
     with pytest.raises(CannotContinue, match=r"the scheduler is gone; \d of 6 trials were done\. Start it and run"):
         for _ in dask.on(cluster.address, WantedResults(whole=False))(_trials()):
             cluster.scheduler.kill()
+
+
+def test_workers_that_are_all_gone_are_said_in_one_sentence(
+    folder: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask, "SECONDS_BETWEEN_LOOKS", 1)
+    monkeypatch.setattr(dask, "SECONDS_FOR_A_WORKER", 3)
+    cluster.workers()
+    gone = r"the scheduler has no workers any more; \d of 6 trials were done\. Start some and run"
+    with pytest.raises(CannotContinue, match=gone):
+        for _ in dask.on(cluster.address, WantedResults(whole=False))(_trials()):
+            with suppress(ProcessLookupError):
+                os.killpg(cluster.crew.pid, signal.SIGKILL)
 
 
 def test_no_scheduler_is_said_in_one_sentence(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, as_completed
 from contextlib import contextmanager
 from pathlib import PurePath
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SECONDS_TO_CONNECT = 10
 SECONDS_FOR_A_WORKER = 30
+SECONDS_BETWEEN_LOOKS = 10
+"""How long no trial ends before it is asked whether there is a worker."""
 UNREADABLE = "deserialization of the task graph"
 """In what Dask reports if the scheduler cannot read the trials."""
 
@@ -70,7 +72,7 @@ def _sent(
         running = {
             executor.submit(remote, trial, contents[needs[number]].content): number for number, trial in trials.items()
         }
-        for done, future in enumerate(as_completed(running)):
+        for done, future in enumerate(_finished(running, client, address)):
             number = running[future]
             try:
                 one = _outcome(future, trials[number])
@@ -85,6 +87,25 @@ def _sent(
             if needed.cache and one.result:
                 needed.cache.keep(trials[number], contents[needs[number]].record, one.result)
             yield number, one
+
+
+def _finished(
+    running: Collection[Future[CheckedChart]], client: Client, address: str
+) -> Iterator[Future[CheckedChart]]:
+    """Trials as they end. Dask waits for workers without end, also where none is left."""
+    left, alone = set(running), 0
+    while left:
+        try:
+            for future in as_completed(left, timeout=SECONDS_BETWEEN_LOOKS):
+                left.discard(future)
+                alone = 0
+                yield future
+        except TimeoutError:
+            alone = 0 if client.nthreads() else alone + SECONDS_BETWEEN_LOOKS
+        if alone >= SECONDS_FOR_A_WORKER:
+            done = f"{len(running) - len(left)} of {len(running)} trials were done"
+            gone = f"the scheduler has no workers any more; {done}"
+            raise CannotContinue(f"--on {address}: {gone}. Start some and run the same command again")
 
 
 def remote(trial: CheckOptions, files: Packed) -> CheckedChart:
