@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.sandbox.service import Offer, Service
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ LENGTH_MAX = 4_000
 CALLS_MAX = {"optMap": 4, "optFlatMap": 4, "replace": 4, "join": 4, "format": 4, "map": 16}
 """Limits on functions whose results grow when chained. The library limits loops and depth."""
 SUMS_MAX = 8
-_GROWING = re.compile(r"\.(?:replace|join|format|map|optMap|optFlatMap)\(")
-_LOOPS = re.compile(r"\.(?:all|exists|exists_one|filter|map)\(")
+_GROWING = lazy_re.compile(r"\.(?:replace|join|format|map|optMap|optFlatMap)\(")
+_LOOPS = lazy_re.compile(r"\.(?:all|exists|exists_one|filter|map)\(")
 SECONDS_MAX = 5.0
 STRUCT = "google.protobuf.Struct"
 BEYOND = "more than is evaluated here"
@@ -35,15 +36,15 @@ _SETS: dict[str, Callable[[list[Any], list[Any]], bool]] = {
     "sets.equivalent": lambda a, b: all(one in b for one in a) and all(one in a for one in b),
     "sets.intersects": lambda a, b: any(one in b for one in a),
 }
-_STATUS_CODE = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+_STATUS_CODE = lazy_re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 _IN_GO: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r'Key not found in map : "?(.*?)"?$'), r"no such key: \1"),
-    (re.compile(r"Index error: index=(\d+) size=\d+"), r"index out of bounds: \1"),
-    (re.compile(r"No matching overloads found : .*"), "no such overload"),
-    (re.compile(r"Applying SELECT to non-message type"), "no such overload"),
-    (re.compile(r"divide by zero"), "division by zero"),
+    (lazy_re.compile(r'Key not found in map : "?(.*?)"?$'), r"no such key: \1"),
+    (lazy_re.compile(r"Index error: index=(\d+) size=\d+"), r"index out of bounds: \1"),
+    (lazy_re.compile(r"No matching overloads found : .*"), "no such overload"),
+    (lazy_re.compile(r"Applying SELECT to non-message type"), "no such overload"),
+    (lazy_re.compile(r"divide by zero"), "division by zero"),
 )
-_UNKNOWN_NAME = re.compile(r'No value with name "(\w+)" found in Activation')
+_UNKNOWN_NAME = lazy_re.compile(r'No value with name "(\w+)" found in Activation')
 
 
 class CelError(Struct, frozen=True):

@@ -63,6 +63,12 @@ def test_only_main_catches_everything() -> None:
     assert [place for place, line in _lines(SOURCES) if BROAD.search(line) and not place.startswith(FRONT_DOOR)] == []
 
 
+def test_no_module_compiles_an_expression_when_it_is_imported() -> None:
+    """`model.lazy_re` compiles it when it is used."""
+    top_level = ((path, line) for path in SOURCES for line in _outside_of_functions(path))
+    assert [f"{_name(path)}: {line}" for path, line in top_level if re.search(r"(?<!lazy_)\bre\.compile\(", line)] == []
+
+
 def test_only_one_module_of_sources_asks_the_disk() -> None:
     """Else a cached result would not depend on the answer. What reads for Pulumi programs is never cached."""
     sources = ROOT / "src/seatrial/sources"
@@ -113,6 +119,12 @@ def _lines(paths: list[Path]) -> Iterator[tuple[str, str]]:
 
 def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
+
+
+def _outside_of_functions(path: Path) -> Iterator[str]:
+    module = ast.parse(path.read_text())
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return (ast.unparse(node) for node in module.body if not isinstance(node, functions))
 
 
 def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

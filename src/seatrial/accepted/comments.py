@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from seatrial.model import lazy_re
 from seatrial.model.acceptance import Suppression
 from seatrial.model.resource import Place
 from seatrial.text.source import Text
@@ -13,8 +14,8 @@ MARK = "seatrial:"
 FILE_BYTES_MAX = 5 * 1024 * 1024
 """No template is larger; recordings of programs may be."""
 
-_COMMENT = re.compile(r"(?:#|//|/\*)[ \t]*seatrial:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
-_ENDS = re.compile(r"\*/.*")
+_COMMENT = lazy_re.compile(r"(?:#|//|/\*)[ \t]*seatrial:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
+_ENDS = lazy_re.compile(r"\*/.*")
 _ALONE = ("", "{{", "{{-")
 """What may be before a comment that is about the line below."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
+from seatrial.model import lazy_re
 from seatrial.model.finding import Finding
 from seatrial.rules import all_explained
 
-_CODE = re.compile(r"ST\d{0,3}", re.IGNORECASE)
+_CODE = lazy_re.compile(r"ST\d{0,3}", re.IGNORECASE)
 
 
 def names(given: str, finding: Finding) -> bool:

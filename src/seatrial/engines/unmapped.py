@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from seatrial.model import lazy_re
 from seatrial.model.refusal import During, Fault, GroupVersionKind
 from seatrial.model.resource import Ref, group_of, version_of
 
 # From the REST mapper of client-go, and from the resource builder of cli-runtime around it.
-UNMAPPED = re.compile(
+UNMAPPED = lazy_re.compile(
     r'(?:name: "(?P<name>[^"]*)" namespace: "(?P<namespace>[^"]*)" from "[^"]*": )?'
     r'no matches for kind "(?P<kind>[^"]+)" in version "(?P<version>[^"]+)"'
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from seatrial.evidence.crds import is_alike
 from seatrial.evidence.secret_data import secret_data
 from seatrial.kinds.core.quantities import amount
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body, Path, annotations_of, dig, labels_of
 
 NOT_COMPARED = ("apiVersion", "kind", "metadata", "status", "stringData")
@@ -17,9 +17,9 @@ SET_BY_ENGINES = ("app.kubernetes.io/managed-by", "app.kubernetes.io/instance")
 """Labels with which engines mark their objects, whatever is written."""
 SET_BY_OTHERS = frozenset(("caBundle", "replicas", "clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"))
 """Fields that controllers, autoscalers and people set."""
-QUANTITY = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+|[numkKMGTPE]i?)?")
-DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|ms|h|m|s))+")
-PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|h|m|s)")
+QUANTITY = lazy_re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+|[numkKMGTPE]i?)?")
+DURATION = lazy_re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|ms|h|m|s))+")
+PART = lazy_re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|h|m|s)")
 SECONDS = {
     "h": Fraction(3600),
     "m": Fraction(60),

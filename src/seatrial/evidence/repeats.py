@@ -13,6 +13,7 @@ from seatrial.evidence.moment import Moment, moments
 from seatrial.evidence.rotated import same_input
 from seatrial.evidence.secret_data import secret_data
 from seatrial.helm.records import NAME as RECORD
+from seatrial.model import lazy_re
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Path, Ref, annotations_of, labels_of
 from seatrial.model.timeline import Event, Rehearsal
@@ -21,7 +22,7 @@ DEPLOYS = ("install", "replace")
 BOOKKEEPING = ("metadata", "status", "apiVersion", "kind", "stringData")
 WROTE = ("created", "changed", *GOING)
 CONTENT = frozenset(("ConfigMap", "Secret"))
-CHECKSUM = re.compile("checksum|hash|sha", re.IGNORECASE)
+CHECKSUM = lazy_re.compile("checksum|hash|sha", re.IGNORECASE)
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 FIELDS_MAX = 20
 

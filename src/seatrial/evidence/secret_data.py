@@ -8,9 +8,10 @@ import re
 
 from seatrial.kinds.core.secret import default_secret
 from seatrial.kinds.workloads.images import running_images
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body
 
-PASSWORD = re.compile("pass|pwd", re.IGNORECASE)
+PASSWORD = lazy_re.compile("pass|pwd", re.IGNORECASE)
 PEM = "-----BEGIN "
 CERTIFICATE = "-----BEGIN CERTIFICATE"
 BCRYPT = ("$2a$", "$2b$", "$2y$")

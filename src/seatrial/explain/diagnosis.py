@@ -13,6 +13,7 @@ from seatrial.explain.context import ErrorContext, context
 from seatrial.explain.names import names
 from seatrial.explain.pattern import FIELD, Lowered, Match, find, lowered, pattern
 from seatrial.explain.table import ErrorCause, ErrorText, causes_of, table
+from seatrial.model import lazy_re
 from seatrial.rules import Explained, all_explained, page
 
 HELM = "helm"
@@ -25,7 +26,7 @@ NEAREST_SHARE = 0.5
 """Of the words of a known text, to be called similar."""
 NAME_POINTS = 3
 """A name in the error itself says more than where the error was printed."""
-SAFE = re.compile(r"[\w.:/@*-]{1,253}")
+SAFE = lazy_re.compile(r"[\w.:/@*-]{1,253}")
 """Names that may stand in a command: others could be more than a name to a shell."""
 BETWEEN_REVISIONS = (
     *("crd-moves-crds-to-templates", "crds-dir-not-upgraded", "hook-install-only-not-updated", "hook-to-release-flip"),

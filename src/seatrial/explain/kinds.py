@@ -5,7 +5,6 @@ Needs and immutable fields are asked of the kind itself, with the object of `exa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
@@ -22,6 +21,7 @@ from seatrial.kinds import Kind, known
 from seatrial.kinds.operators.patterns import EACH, Pattern, parse
 from seatrial.kinds.operators.table import OperatorEntry, OperatorKind, operator_kinds, plural_for
 from seatrial.kinds.tables.catalogue import CATALOGUE
+from seatrial.model import lazy_re
 from seatrial.model.release import Resource
 from seatrial.model.resource import Body, Origin, metadata, ref_of
 from seatrial.rules import all_explained
@@ -37,7 +37,7 @@ STAGES = {
     "delete": "its deletion hangs",
 }
 """What happens without an object that is needed at a stage."""
-_FIELD = re.compile(r"\{([^{}|]+)(?:\|([^{}]*))?\}")
+_FIELD = lazy_re.compile(r"\{([^{}|]+)(?:\|([^{}]*))?\}")
 PODS_REFUSED = "its pods are refused"
 WORDS_IN_RULES = {
     "Deployment": ("selector", "rollingupdate"),

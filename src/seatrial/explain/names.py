@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from seatrial.explain.pattern import Match
 from seatrial.kinds.operators.table import operator_kinds
 from seatrial.kinds.tables.catalogue import CATALOGUE, GROUPS
 from seatrial.kinds.tables.removed import REMOVED
+from seatrial.model import lazy_re
 
 REMOVED_GROUPS = frozenset(group for group, *_ in REMOVED)
 AROUND = 600
@@ -17,7 +17,7 @@ _WORD = r"[^\s\",;]{1,253}"
 _LABEL = r"[a-z0-9-]{1,63}"
 # Each runs on the few hundred characters around an error only.
 FORMS = tuple(
-    re.compile(form)
+    lazy_re.compile(form)
     for form in (
         rf'failed calling (?:admission )?webhook "?(?P<webhook>{_WORD})"?',
         rf"https://(?P<service>{_LABEL})\.(?P<namespace>{_LABEL})\.svc",

@@ -5,11 +5,12 @@ Knows the shapes in which terminals and controllers print errors, and nothing of
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct
+
+from seatrial.model import lazy_re
 
 TEXT_MAX = 1_000_000
 """Characters that are read: the last ones, because a log ends with its error."""
@@ -17,13 +18,13 @@ JSON_LINE_MAX = 100_000
 JSON_KEYS = ("controller", "logger", "controllerKind", "reason", "msg", "message", "error", "err")
 """Fields of a log line, in the order in which a person would read them."""
 
-_COLOUR = re.compile(r"\x1b\[[0-9;?]{0,32}[A-Za-z]")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2500-\u257f]")
+_COLOUR = lazy_re.compile(r"\x1b\[[0-9;?]{0,32}[A-Za-z]")
+_CONTROL = lazy_re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2500-\u257f]")
 """Control characters, and the frames that some tools draw around errors."""
-_ESCAPED_SPACE = re.compile(r"\\[nrt]")
-_ESCAPED_QUOTE = re.compile(r"\\{1,8}(?=[\"'])")
+_ESCAPED_SPACE = lazy_re.compile(r"\\[nrt]")
+_ESCAPED_QUOTE = lazy_re.compile(r"\\{1,8}(?=[\"'])")
 _QUOTES = str.maketrans("'`\u2018\u2019\u201c\u201d", '""""""')
-_SPACES = re.compile(r"\s+")
+_SPACES = lazy_re.compile(r"\s+")
 
 
 class Pasted(Struct, frozen=True):

@@ -12,13 +12,15 @@ from functools import cache
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
+
 GAP = " ... "
 GAP_MAX = 1_500
 """Characters that a gap may span: the URL of a webhook, the dump of a pod template."""
 WORD = r"[^\s\",;]{1,253}"
 STARTS_MAX = 200
 """Occurrences of the first part that are tried."""
-FIELD = re.compile(r"\{(\w+)\}")
+FIELD = lazy_re.compile(r"\{(\w+)\}")
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.phrases.programs import PYTHON, TYPESCRIPT
 from seatrial.text.source import Span, Text
 
 CLOSES = {"(": ")", "[": "]", "{": "}"}
-_NEW = re.compile(r"\bnew\s+(?P<callee>[\w$.]+)\s*(?:<[^()]*>)?\s*\(")
-_KEY = re.compile(r"""\s*["']?(?P<key>[A-Za-z_$][\w$]*)["']?\s*(?P<colon>:)?""")
+_NEW = lazy_re.compile(r"\bnew\s+(?P<callee>[\w$.]+)\s*(?:<[^()]*>)?\s*\(")
+_KEY = lazy_re.compile(r"""\s*["']?(?P<key>[A-Za-z_$][\w$]*)["']?\s*(?P<colon>:)?""")
 
 
 class Argument(Struct, frozen=True):

@@ -6,14 +6,15 @@ import re
 
 from seatrial.fix.lines import Line
 from seatrial.fix.proposal import ByHand, Edits, TextEdit
+from seatrial.model import lazy_re
 from seatrial.model.release import Resource
 from seatrial.sources import text_of
 from seatrial.text.source import Edit, Span, Text
 
 TEMPLATES = "/templates/"
-_ASKED = re.compile(r"[ ]*\{\{-?\s*\.Values\.(?P<path>[\w.]+)\s*(?:\|\s*quote\s*)?-?\}\}[ \t]*(#.*)?\r?")
-_EMPTY = re.compile(r"""[ ]*(?:""|''|null|~|\{\})?(?P<rest>[ \t]*(#.*)?\r?)""")
-_SCALAR = re.compile(r"""[ ]*(?P<value>"[^"]*"|'[^']*'|[^\s"'#{}\[|>&*][^#]*?)(?P<rest>[ \t]*(#.*)?\r?)""")
+_ASKED = lazy_re.compile(r"[ ]*\{\{-?\s*\.Values\.(?P<path>[\w.]+)\s*(?:\|\s*quote\s*)?-?\}\}[ \t]*(#.*)?\r?")
+_EMPTY = lazy_re.compile(r"""[ ]*(?:""|''|null|~|\{\})?(?P<rest>[ \t]*(#.*)?\r?)""")
+_SCALAR = lazy_re.compile(r"""[ ]*(?P<value>"[^"]*"|'[^']*'|[^\s"'#{}\[|>&*][^#]*?)(?P<rest>[ \t]*(#.*)?\r?)""")
 
 
 def asked_value(line: Line) -> tuple[str, ...]:

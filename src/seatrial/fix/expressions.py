@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from seatrial.fix.lines import Line
+from seatrial.model import lazy_re
 from seatrial.sources.charts.gotemplate import actions, open_blocks
 
-SCALAR = re.compile(r"""[ ]*(?P<quote>["']?)(?P<name>[^#]+?)(?P=quote)[ \t]*(#.*)?\r?""")
+SCALAR = lazy_re.compile(r"""[ ]*(?P<quote>["']?)(?P<name>[^#]+?)(?P=quote)[ \t]*(#.*)?\r?""")
 """What follows the colon of a key, with its quotes and its comment."""
-_PART = re.compile(r"\{\{-?\s*(?P<says>.*?)\s*-?\}\}")
-_TEMPLATE = re.compile(r"^template\s+")
+_PART = lazy_re.compile(r"\{\{-?\s*(?P<says>.*?)\s*-?\}\}")
+_TEMPLATE = lazy_re.compile(r"^template\s+")
 """An action that is no expression."""
 
 

@@ -9,15 +9,14 @@ annotations:                               new: value
 
 from __future__ import annotations
 
-import re
-
 from seatrial.fix.proposal import ByHand, Edits, TextEdit
+from seatrial.model import lazy_re
 from seatrial.text.source import Edit, Span, Text
 
 INDENT = 2
-_OPENS = re.compile(r"[ ]*\{\{-?[ ]*(if|with)\b[^{}]*\}\}[ ]*\r?")
-_ACTION = re.compile(r"\{\{-?\s*(?P<word>\w+)")
-_INDENTED = re.compile(r"\bn?indent[ ]+(\d+)")
+_OPENS = lazy_re.compile(r"[ ]*\{\{-?[ ]*(if|with)\b[^{}]*\}\}[ ]*\r?")
+_ACTION = lazy_re.compile(r"\{\{-?\s*(?P<word>\w+)")
+_INDENTED = lazy_re.compile(r"\bn?indent[ ]+(\d+)")
 _BLOCKS = ("if", "with", "range", "define", "block")
 
 

@@ -6,13 +6,14 @@ import re
 from pathlib import PurePath
 
 from seatrial.fix.proposal import ByHand, Edits, TextEdit
+from seatrial.model import lazy_re
 from seatrial.model.release import Resource
 from seatrial.sources import text_of
 from seatrial.text.source import Edit, Span, Text
 
 FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-_PATCHES = re.compile(r"^patches:[ \t]*(#.*)?\r?\n(?P<items>(?:[ \t-].*\n?|[ \t]*\n)*)", re.M)
-_AFFIX = re.compile(r"""^name(?P<which>Prefix|Suffix):[ ]*["']?(?P<value>[\w.-]+)["']?""", re.M)
+_PATCHES = lazy_re.compile(r"^patches:[ \t]*(#.*)?\r?\n(?P<items>(?:[ \t-].*\n?|[ \t]*\n)*)", re.M)
+_AFFIX = lazy_re.compile(r"""^name(?P<which>Prefix|Suffix):[ ]*["']?(?P<value>[\w.-]+)["']?""", re.M)
 
 
 def is_built(resource: Resource) -> bool:

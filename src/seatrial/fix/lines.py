@@ -13,6 +13,7 @@ from msgspec import Struct
 from seatrial.fix.hoisting import hoisted
 from seatrial.fix.kustomize import annotated_by_patch, is_built
 from seatrial.fix.proposal import ByHand, Edits, TextEdit
+from seatrial.model import lazy_re
 from seatrial.model.release import Resource
 from seatrial.model.resource import Path, dig
 from seatrial.sources import text_of
@@ -24,10 +25,10 @@ ANNOTATIONS: Path = ("metadata", "annotations")
 INDENT = 2
 
 _KEY = r"""^(?P<indent>[ ]*(?:-[ ]+)?)(?P<quote>["']?){key}(?P=quote)[ ]*:(?P<rest>.*)$"""
-_ALONE = re.compile(r"[ \t]*(#.*)?\r?")
-_FLOW = re.compile(r"[ ]*\{(?P<inside>[^{}]*)\}[ \t]*(#.*)?\r?")
-_VALUE = re.compile(r"""[ ]*(?P<value>"[^"{}]*"|'[^'{}]*'|[^\s"'#{}\[][^#{}]*?)[ \t]*(?P<comment>#.*)?\r?""")
-_CHILD = re.compile(r"""(?P<indent>[ ]+)["']?[\w./-]+["']?[ ]*:""")
+_ALONE = lazy_re.compile(r"[ \t]*(#.*)?\r?")
+_FLOW = lazy_re.compile(r"[ ]*\{(?P<inside>[^{}]*)\}[ \t]*(#.*)?\r?")
+_VALUE = lazy_re.compile(r"""[ ]*(?P<value>"[^"{}]*"|'[^'{}]*'|[^\s"'#{}\[][^#{}]*?)[ \t]*(?P<comment>#.*)?\r?""")
+_CHILD = lazy_re.compile(r"""(?P<indent>[ ]+)["']?[\w./-]+["']?[ ]*:""")
 
 
 class Line(Struct, frozen=True):

@@ -6,12 +6,13 @@ import re
 
 from seatrial.fix.lines import Line, inserted, key_line, with_children
 from seatrial.fix.proposal import ByHand, Edits
+from seatrial.model import lazy_re
 from seatrial.model.release import Resource
 from seatrial.model.resource import Path, listed
 
-_ITEM = re.compile(r"(?P<indent>[ ]*)-[ ]")
+_ITEM = lazy_re.compile(r"(?P<indent>[ ]*)-[ ]")
 _CLOSES = {"[": "]", "{": "}"}
-_WORD = re.compile(r"[\w./-]+")
+_WORD = lazy_re.compile(r"[\w./-]+")
 
 
 def with_item(resource: Resource, path: Path, entry: dict[str, str]) -> Edits | ByHand:

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from seatrial.fix.proposal import ByHand, Edits, Problem, TextEdit
+from seatrial.model import lazy_re
 from seatrial.model.release import Resource
 from seatrial.model.resource import Ref, annotations_of
 from seatrial.sources import disk, text_of
@@ -20,7 +21,7 @@ from seatrial.sources.charts.gotemplate import definitions
 from seatrial.text.source import Edit, Span, Text
 
 TEMPLATES = "/templates/"
-_INCLUDES = re.compile(r'\b(?:include|template)\s+"([^"]+)"')
+_INCLUDES = lazy_re.compile(r'\b(?:include|template)\s+"([^"]+)"')
 
 
 class HelperLine(Struct, frozen=True):

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from seatrial.fix.calls import Argument, ResourceCall, call_at, inner_call, object_at
 from seatrial.fix.proposal import ByHand, Edits, TextEdit
+from seatrial.model import lazy_re
 from seatrial.model.resource import Place
 from seatrial.phrases.programs import PYTHON
 from seatrial.sources import text_of
@@ -21,8 +22,8 @@ RENAMED = {"path": "chart", "skip_crd_rendering": "skip_crds", "skipCRDRendering
 KEPT = ("chart", "name", "namespace", "values", "version", "skip_await", "skipAwait", "skip_crds", "skipCrds")
 REPOSITORY = {"fetch_opts": "repository_opts", "fetchOpts": "repositoryOpts"}
 KEPT_REPOSITORY = (*REPOSITORY.values(), "value_yaml_files", "valueYamlFiles")
-_CLASS = re.compile(r"(?P<head>(?:[\w$]+\.)*)(?P<version>v[34])\.Chart")
-_IMPORT = re.compile(
+_CLASS = lazy_re.compile(r"(?P<head>(?:[\w$]+\.)*)(?P<version>v[34])\.Chart")
+_IMPORT = lazy_re.compile(
     r"^(?:from[ ]+pulumi_kubernetes\.helm\.(?P<python>v[34])[ ]+import[ ]+(?P<names>[\w, ]+)"
     r"|import[ ]*\{(?P<imported>[\w, ]+)\}[ ]*from[ ]*[\"']@pulumi/kubernetes/helm/(?P<typescript>v[34])[\"'])",
     re.M,

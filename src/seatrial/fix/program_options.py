@@ -6,6 +6,7 @@ import re
 
 from seatrial.fix.calls import ResourceCall, call_at, inner_call, items_of, object_at
 from seatrial.fix.proposal import ByHand, Edits, TextEdit
+from seatrial.model import lazy_re
 from seatrial.model.program import Registration
 from seatrial.model.resource import Place
 from seatrial.phrases.programs import PYTHON
@@ -14,12 +15,12 @@ from seatrial.text.source import Edit, Span, Text
 
 OPTIONS = 3
 """Position of the options among the arguments of a resource in TypeScript: name, properties, options."""
-_VARIABLE = re.compile(
+_VARIABLE = lazy_re.compile(
     r"^\s*(?:export\s+)?(?:(?:const|let|var)\s+)?(?P<name>(?:(?:this|self)\.)?[A-Za-z_$][\w$]*)\s*(?::[^=]+)?=[^=]"
 )
-_IMPORTED = re.compile(r"^from pulumi import .*\bResourceOptions\b", re.M)
-_MODULE = re.compile(r"^import pulumi(?: as (?P<name>\w+))?[ \t]*(?:#.*)?$", re.M)
-_FIRST_IMPORT = re.compile(r"^(?:import|from) pulumi_", re.M)
+_IMPORTED = lazy_re.compile(r"^from pulumi import .*\bResourceOptions\b", re.M)
+_MODULE = lazy_re.compile(r"^import pulumi(?: as (?P<name>\w+))?[ \t]*(?:#.*)?$", re.M)
+_FIRST_IMPORT = lazy_re.compile(r"^(?:import|from) pulumi_", re.M)
 
 
 def variable_of(one: Registration) -> str:

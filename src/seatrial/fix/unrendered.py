@@ -7,12 +7,13 @@ from pathlib import Path
 
 from seatrial.fix.proposal import Problem
 from seatrial.helm import hooks
+from seatrial.model import lazy_re
 from seatrial.model.release import Resource
 from seatrial.sources import disk, text_of
 
 TEMPLATES = "/templates/"
-_RUNS = re.compile(r"^kind:\s*(Job|Pod)\b", re.MULTILINE)
-_BEFORE = re.compile(r"""helm\.sh/hook["']?\s*:\s*["']?[^\n]*\bpre-(install|upgrade)\b""")
+_RUNS = lazy_re.compile(r"^kind:\s*(Job|Pod)\b", re.MULTILINE)
+_BEFORE = lazy_re.compile(r"""helm\.sh/hook["']?\s*:\s*["']?[^\n]*\bpre-(install|upgrade)\b""")
 
 
 def hook_left_out(problem: Problem, resource: Resource) -> str:

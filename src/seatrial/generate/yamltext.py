@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from seatrial.model import lazy_re
+
 INDENT = "  "
 SHORT_MAX = 80
-_PLAIN = re.compile(r"[A-Za-z/.][-A-Za-z0-9_./]*(?::[-A-Za-z0-9_./]+)*")
+_PLAIN = lazy_re.compile(r"[A-Za-z/.][-A-Za-z0-9_./]*(?::[-A-Za-z0-9_./]+)*")
 _WORDS = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
 
 Comments = Mapping[tuple[str | int, ...], tuple[str, ...]]

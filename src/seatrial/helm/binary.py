@@ -17,6 +17,7 @@ from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
 from seatrial.sandbox import confined, folders
@@ -24,7 +25,7 @@ from seatrial.sandbox.client import HOME, STDERR, STDOUT, Binary, answer, end, e
 from seatrial.sandbox.watchdog import limits
 
 OLDEST = 3
-VERSION = re.compile(r"v?(?P<version>(?P<major>\d+)\.\d+(?:\.\d+)?[\w.+-]*)")
+VERSION = lazy_re.compile(r"v?(?P<version>(?P<major>\d+)\.\d+(?:\.\d+)?[\w.+-]*)")
 """A helm that was built with `go install` has no patch version: v3.14, v4.1+unreleased."""
 VERSION_ARGUMENTS = ("version", "--template", "{{.Version}}")
 VERSION_ARGUMENTS_HELM_2 = ("version", "--client", "--template", "{{.Client.SemVer}}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body, annotations_of
 
 HOOK = "helm.sh/hook"
@@ -37,7 +38,7 @@ ERROR_PREFIX: dict[str, str] = {
 """The prefix of Helm's error for a failed hook, by event."""
 
 KNOWN_EVENTS = frozenset(event for events in EVENTS_OF.values() for event in events)
-_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_NUMBER = lazy_re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 def is_hook(body: Body) -> bool:

@@ -9,17 +9,17 @@ import base64
 import binascii
 import gzip
 import json
-import re
 from functools import lru_cache
 from typing import Any
 
+from seatrial.model import lazy_re
 from seatrial.model.release import RECORD_TYPE
 from seatrial.model.resource import Body, dig
 
 TYPE = RECORD_TYPE
 KINDS = ("Secret", "ConfigMap")
 """Kinds of records: the default, and that of HELM_DRIVER=configmap. The SQL driver keeps nothing in the cluster."""
-NAME = re.compile(r"sh\.helm\.release\.v1\.(?P<release>.+)\.v(?P<revision>[0-9]+)")
+NAME = lazy_re.compile(r"sh\.helm\.release\.v1\.(?P<release>.+)\.v(?P<revision>[0-9]+)")
 TIMES = frozenset(
     ("first_deployed", "last_deployed", "deleted", "started_at", "completed_at", "createdAt", "modifiedAt")
 )

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from seatrial.helm.environment import QPS
 from seatrial.helm.library import refuse_small_system
+from seatrial.model import lazy_re
 
 refuse_small_system()
 
@@ -40,7 +41,7 @@ MODELLED_VERSION = "4.2.3"
 """That of the library which this was written for."""
 
 UPWARDS = "/.." * 32
-SAFE_PATH = re.compile(r"[\w/.()]+", re.ASCII)
+SAFE_PATH = lazy_re.compile(r"[\w/.()]+", re.ASCII)
 
 
 def version() -> str:

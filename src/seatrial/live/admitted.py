@@ -5,7 +5,6 @@ This shows what no snapshot does: admission policies, webhooks that deny or fail
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.helm import hooks
@@ -14,6 +13,7 @@ from seatrial.live import words
 from seatrial.live.client import APPLY, Client, path_of
 from seatrial.live.point import Point
 from seatrial.live.transport import LiveRequest, RefusedRequest
+from seatrial.model import lazy_re
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Ref, dig, listed, metadata
 from seatrial.model.snapshot import Snapshot
@@ -21,7 +21,7 @@ from seatrial.sources.places import place_of
 
 MANAGER = "seatrial"
 DRY = {"dryRun": "All", "fieldManager": MANAGER}
-NOT_TOLD = re.compile(
+NOT_TOLD = lazy_re.compile(
     r'User "[^"]*" cannot |does not support dry run|is being terminated|error looking up service account'
     r"|no PriorityClass with name|failed to create typed patch object"
 )

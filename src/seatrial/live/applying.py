@@ -6,7 +6,6 @@ same order, and waits for the same things. Nothing is kept on disk.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
 
@@ -37,6 +36,7 @@ from seatrial.live.usable import (
 )
 from seatrial.live.waiting import wait_for
 from seatrial.live.wanted import Target
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref, annotations_of, labels_of, metadata, ref_of, with_metadata
 
@@ -52,7 +52,7 @@ NOT_COMPARED = ("managedFields", "resourceVersion", "generation")
 
 State = Literal["create", "update", "unchanged", "unknown", "refused"]
 
-_WEBHOOK = re.compile(r'failed calling webhook "(?P<name>[^"]+)"')
+_WEBHOOK = lazy_re.compile(r'failed calling webhook "(?P<name>[^"]+)"')
 
 
 class Planned(Struct, frozen=True):

@@ -5,7 +5,6 @@ Sends nothing. Each target gives what it says itself, and the objects that it wa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
@@ -30,6 +29,7 @@ from seatrial.live.delivered import (
 from seatrial.live.seen import KindOf, RecordQuestion, Seen
 from seatrial.live.stuck import ChainLink, chain, root_of
 from seatrial.live.usable import object_usable
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref, dig, listed, name_of, ref_of
 
@@ -47,8 +47,8 @@ SOURCE_GROUP = "source.toolkit.fluxcd.io"
 ALSO_MAX = 5
 DEPTH_MAX = 8
 
-_REMAINING = re.compile(r"(?P<resource>[a-z0-9.-]+) has (?P<count>\d+) resource instances")
-_INVENTORY = re.compile(r"(?P<namespace>[^_]*)_(?P<name>.+)_(?P<group>[^_]*)_(?P<kind>[^_]+)")
+_REMAINING = lazy_re.compile(r"(?P<resource>[a-z0-9.-]+) has (?P<count>\d+) resource instances")
+_INVENTORY = lazy_re.compile(r"(?P<namespace>[^_]*)_(?P<name>.+)_(?P<group>[^_]*)_(?P<kind>[^_]+)")
 
 
 class WaitCause(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
@@ -13,13 +12,14 @@ from seatrial.live.leftovers import leftovers
 from seatrial.live.placing import unplaceable
 from seatrial.live.point import Point
 from seatrial.live.prerequisites import prerequisites
+from seatrial.model import lazy_re
 from seatrial.model.refusal import Denial
 from seatrial.model.release import Release
 from seatrial.model.snapshot import Snapshot
 from seatrial.plan.plan import Plan
 
 HELM = "helm"
-_WEBHOOK = re.compile(r'failed calling webhook "(?P<name>[^"]+)"')
+_WEBHOOK = lazy_re.compile(r'failed calling webhook "(?P<name>[^"]+)"')
 
 
 class Preflight(Struct, frozen=True):

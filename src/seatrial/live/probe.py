@@ -6,7 +6,6 @@ is patched with nothing. What the API server replies shows whether the webhook a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ from seatrial.kinds.webhooks import matching
 from seatrial.live.client import Client, denial_of, path_of
 from seatrial.live.seen import ProbeResult
 from seatrial.live.transport import LiveRequest, RefusedRequest
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body, dig, labels_of, listed, name_of
 
 NAME = "seatrial-probe"
@@ -28,8 +28,8 @@ KINDS_MAX = 3
 FIRST = ("ConfigMap", "Secret", "ServiceAccount", "Service", "Pod", "Deployment", "Namespace")
 """Kinds that are tried first: a small object of them is valid everywhere."""
 
-_FAILED = re.compile(r'failed calling webhook "(?P<name>[^"]*)"')
-_DENIED = re.compile(r'admission webhook "(?P<name>[^"]*)" denied the request')
+_FAILED = lazy_re.compile(r'failed calling webhook "(?P<name>[^"]*)"')
+_DENIED = lazy_re.compile(r'admission webhook "(?P<name>[^"]*)" denied the request')
 _CONTAINERS: Body = {"containers": [{"name": "probe", "image": "seatrial.invalid/probe"}]}
 _LABELS = {"app": NAME}
 _WORKLOAD: Body = {

@@ -16,6 +16,7 @@ from msgspec import Struct
 from seatrial.helm import records
 from seatrial.live.client import Client, denial_of, path_of
 from seatrial.live.transport import LiveRequest, RefusedRequest
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.masking import Mask, hidden, is_secret, without_secrets
 from seatrial.model.resource import Body, Place, labels_of, listed, metadata, name_of
@@ -28,8 +29,8 @@ REVISIONS_MAX = 10
 RECORDS_MAX = 300
 BYTES_MAX = 100 * 1024 * 1024
 """Of all records, decoded."""
-SENSITIVE = re.compile(r"pass|secret|token|credential|api_?key|private_?key|auth$", re.I)
-_SOURCE = re.compile(r"^# Source: \S+", re.MULTILINE)
+SENSITIVE = lazy_re.compile(r"pass|secret|token|credential|api_?key|private_?key|auth$", re.I)
+_SOURCE = lazy_re.compile(r"^# Source: \S+", re.MULTILINE)
 
 
 class Stored(Struct, frozen=True):

@@ -6,7 +6,6 @@ webhook an error names, and what is behind a Service.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
@@ -20,6 +19,7 @@ from seatrial.live import words
 from seatrial.live.fetching import Fetching
 from seatrial.live.seen import Seen
 from seatrial.live.usable import Verdict, object_usable, service_usable, webhook_usable
+from seatrial.model import lazy_re
 from seatrial.model.release import Resource
 from seatrial.model.resource import Body, Origin, Ref, annotations_of, dig, labels_of, ref_of, uid_of
 
@@ -45,7 +45,7 @@ WITHOUT_OPTIONS = ("default", "kube-root-ca.crt")
 """Names that the control plane fills in by itself."""
 REVISION = "deployment.kubernetes.io/revision"
 
-_WEBHOOK = re.compile(r'(?:failed calling|admission) webhook "(?P<name>[^"]+)"')
+_WEBHOOK = lazy_re.compile(r'(?:failed calling|admission) webhook "(?P<name>[^"]+)"')
 
 
 class ChainLink(Struct, frozen=True):

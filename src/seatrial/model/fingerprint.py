@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from posixpath import dirname, normpath, relpath
 
+from seatrial.model import lazy_re
 from seatrial.model.finding import Finding
 from seatrial.model.release import Case, Release
 from seatrial.model.resource import Ref
@@ -15,13 +16,15 @@ KIND_DIGITS, NAME_DIGITS = 10, 6
 """The first part of a fingerprint is about the rule, the file and the kinds, the second about the names."""
 
 _LETTERS = "[bcdfghjklmnpqrstvwxz2456789]"  # of names that Kubernetes generates
-_GENERATED = re.compile(
+_GENERATED = lazy_re.compile(
     r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"  # a uid
     rf"|(?:-{_LETTERS}{{6,10}})?-{_LETTERS}{{5}}$"  # generateName, and the template hash of a pod before it
     r"|-(?=[a-f]*[0-9])[0-9a-f]{7,64}$"  # the hash of some content, the suffix of Pulumi
 )
-_VERSION = re.compile(r"[-_.]v?\d+[.-]\d+[.-]\d+(?:[-+.](?:alpha|beta|rc|dev|pre|snapshot)[-.]?\d*)?(?![\w])", re.I)
-_REPEATED = re.compile(r"\*(?:-\*)+")
+_VERSION = lazy_re.compile(
+    r"[-_.]v?\d+[.-]\d+[.-]\d+(?:[-+.](?:alpha|beta|rc|dev|pre|snapshot)[-.]?\d*)?(?![\w])", re.I
+)
+_REPEATED = lazy_re.compile(r"\*(?:-\*)+")
 
 
 def fingerprint(finding: Finding, case: Case) -> str:

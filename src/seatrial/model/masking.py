@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.model import lazy_re
 from seatrial.model.engine import EngineId
 from seatrial.model.finding import FileEdit
 from seatrial.model.release import RECORD_TYPE, Case
@@ -25,12 +26,12 @@ MARKS = ("-----BEGIN CERTIFICATE", "-----BEGIN ", "$2a$", "$2b$", "$2y$")
 """What rules recognize a certificate and a salted hash by."""
 FIELDS = ("data", "stringData")
 PEM_SHOWN = "(a certificate or key)"
-PEM = re.compile(r"-----BEGIN [\s\S]*?-----END [A-Z ]+-----|LS0tLS1CRUdJTi[\w+/=]*")
+PEM = lazy_re.compile(r"-----BEGIN [\s\S]*?-----END [A-Z ]+-----|LS0tLS1CRUdJTi[\w+/=]*")
 """Certificates and keys, as they are and in base64."""
-_WORD = re.compile(r".{0,5}|[a-z]{0,11}", re.S)
+_WORD = lazy_re.compile(r".{0,5}|[a-z]{0,11}", re.S)
 """Words like `admin` and `certificate`: they are masked where they are the value of a key, not in sentences."""
-_PLACEHOLDER = re.compile(r"\bvalue \d+, \d+ characters$")
-_PAIR = re.compile(r"""^(?P<before>\s*(?:-\s+)?["']?(?P<key>[\w.\-/]+)["']?\s*:\s*)(?P<value>\S.*?)\s*$""")
+_PLACEHOLDER = lazy_re.compile(r"\bvalue \d+, \d+ characters$")
+_PAIR = lazy_re.compile(r"""^(?P<before>\s*(?:-\s+)?["']?(?P<key>[\w.\-/]+)["']?\s*:\s*)(?P<value>\S.*?)\s*$""")
 
 
 class Mask:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.model import lazy_re
 from seatrial.model.resource import Ref
 
 RefusedBy = Literal[
@@ -25,7 +25,7 @@ RefusedBy = Literal[
 
 UNKNOWN_FIELD = "FieldUnknown"
 """The reason of a cause that no Status lists: a field that the kind does not have."""
-STEP_OF_PATH = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
+STEP_OF_PATH = lazy_re.compile(r"[^.\[\]]+|\[[^\]]*\]")
 
 
 class GroupVersionKind(Struct, frozen=True, gc=False):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from seatrial.model import lazy_re
 from seatrial.model.finding import Finding
 from seatrial.model.fingerprint import without_names
 from seatrial.phrases.headline import fitted
 from seatrial.phrases.outcome import named
 
-_OBJECT = re.compile(r"\b([A-Z]\w+)/[\w.*-]+(?:/[\w.-]+)?")
-_COUNTED = re.compile(r"\b\d+ objects?\b")
+_OBJECT = lazy_re.compile(r"\b([A-Z]\w+)/[\w.*-]+(?:/[\w.-]+)?")
+_COUNTED = lazy_re.compile(r"\b\d+ objects?\b")
 
 
 def one_for_each_line(findings: Iterable[Finding]) -> list[Finding]:

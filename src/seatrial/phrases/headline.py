@@ -6,6 +6,7 @@ import re
 
 from msgspec.structs import replace
 
+from seatrial.model import lazy_re
 from seatrial.model.finding import Finding
 
 HEADLINE_MAX = 100
@@ -19,8 +20,8 @@ SHORT_KINDS = {
     "ValidatingWebhookConfiguration/": "webhook configuration ",
     "MutatingWebhookConfiguration/": "webhook configuration ",
 }
-_NAMESPACE = re.compile(r"\b([A-Z]\w+/|(?:PVC|HPA|PDB) )[a-z0-9.-]+/(?=\w)")
-_NAME = re.compile(r'(?<=[/ "])[a-z0-9.-]+')
+_NAMESPACE = lazy_re.compile(r"\b([A-Z]\w+/|(?:PVC|HPA|PDB) )[a-z0-9.-]+/(?=\w)")
+_NAME = lazy_re.compile(r'(?<=[/ "])[a-z0-9.-]+')
 _CUT = " ..."
 
 

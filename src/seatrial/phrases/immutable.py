@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from seatrial.evidence.flux.reconciliations import (
 )
 from seatrial.evidence.moment import Moment, found
 from seatrial.helm import hooks
+from seatrial.model import lazy_re
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.masking import FIELDS, hidden
 from seatrial.model.refusal import Refusal
@@ -34,7 +34,7 @@ DIFFERENCES_MAX = 4
 
 VERSION_LABELS = ("helm.sh/chart", "app.kubernetes.io/version", "chart")
 """Labels that charts put their version into; the last one predates the convention."""
-VERSION = re.compile(r"[0-9]+\.[0-9]+")
+VERSION = lazy_re.compile(r"[0-9]+\.[0-9]+")
 
 NO_FORCE = (
     "--force (Helm 3) and --force-replace (Helm 4) do not help: they send the whole object instead of a patch, which "

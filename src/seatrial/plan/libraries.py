@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.sources.charts.chart import ChartSource, template_texts
 from seatrial.sources.charts.consumers import helpers_of, with_library
@@ -13,7 +13,7 @@ from seatrial.sources.opened import Opened
 
 VALUES_MAX = 10
 """How many values are left out, one at a time."""
-_NESTED = re.compile(r"(?<![\w)])\.Values\.(?P<parent>\w+)\.\w+")
+_NESTED = lazy_re.compile(r"(?<![\w)])\.Values\.(?P<parent>\w+)\.\w+")
 NIL = "nil pointer"
 
 

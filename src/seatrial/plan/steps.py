@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
@@ -13,6 +12,7 @@ from seatrial.engines.engine import Engine, PlannedStep, load, names
 from seatrial.engines.scopes import scoped, scopes_of
 from seatrial.engines.setting import Setting
 from seatrial.kinds.tables.catalogue import GROUPS, named_kind
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.resource import Ref
 from seatrial.model.trial import Step
@@ -21,7 +21,7 @@ from seatrial.sources.files import STDIN
 from seatrial.sources.manifests.reading import kinds_in, read_manifests
 from seatrial.sources.repos import repos_of
 
-REVISION = re.compile(r"v?\d+([.-]\d+)*|old|new|before|after|previous|next|base|head")
+REVISION = lazy_re.compile(r"v?\d+([.-]\d+)*|old|new|before|after|previous|next|base|head")
 """Folder names that say a revision and not an application."""
 BY_HAND = "kubectl"
 """The engine of manual steps in trials of other engines."""

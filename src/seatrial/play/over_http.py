@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
 from seatrial.cluster import stuck
@@ -11,6 +10,7 @@ from seatrial.cluster.server.http import ApiServer
 from seatrial.cluster.server.transcript import ClientWait
 from seatrial.engines import Stuck
 from seatrial.engines.script import Answer, Line
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref
 from seatrial.model.timeline import Event
@@ -27,7 +27,7 @@ Turns are counted and not time: on a busy machine a client that has something to
 SILENCE_SECONDS = 15.0
 DOUBT_SECONDS = 10.0
 """How long, where it has all that it should be content with."""
-_ENVIRONMENT = re.compile(
+_ENVIRONMENT = lazy_re.compile(
     r"dial tcp 127\.0\.0\.1:\d+: .*"
     r"|(?:open|socket|pipe|pipe2|fork/exec|accept4?|write|mkdir) ?\S*: (?:too many open files|cannot allocate memory"
     r"|no space left on device|resource temporarily unavailable|disk quota exceeded)"

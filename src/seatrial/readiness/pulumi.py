@@ -7,10 +7,10 @@ for, unless the object has `pulumi.com/waitFor`.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from seatrial.model import lazy_re
 from seatrial.model.resource import (
     Body,
     Ref,
@@ -33,7 +33,7 @@ INNER_SECONDS = {"PersistentVolumeClaim": 300, "PersistentVolume": 300, "Resourc
 UNAWAITED_WHEN_DELETED = ("Namespace", "Pod", "ReplicationController", "DaemonSet", "Deployment", "StatefulSet", "Job")
 """Kinds whose deletion is not awaited with `skipAwait`. For all other kinds `skipAwait` is ignored."""
 
-_STEP = re.compile(r"\.?([\w-]+)|\[(\*|\d+)\]|\['([^']+)'\]")
+_STEP = lazy_re.compile(r"\.?([\w-]+)|\[(\*|\d+)\]|\['([^']+)'\]")
 
 
 def skips(body: Body) -> bool:

@@ -7,7 +7,6 @@ write nowhere else. It reads the files that it deploys where they are.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -19,13 +18,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.sandbox import Door, confined, folders
 
 ANSWER_SECONDS = 20
 """Time limit for printing its version."""
 ANSWER_BYTES = 4096
-VERSION = re.compile(r"v\d+\.\d+\.\d+")
+VERSION = lazy_re.compile(r"v\d+\.\d+\.\d+")
 KUBECONFIG, HOME, STDIN, STDOUT, STDERR = "kubeconfig", "home", "stdin", "stdout", "stderr"
 
 

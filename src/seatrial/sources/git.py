@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
-import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.sandbox import folders
 from seatrial.sources import disk
@@ -37,8 +37,8 @@ _SAFE = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"),
 )
 _IDENTITY = ("-c", "user.name=seatrial", "-c", "user.email=seatrial@localhost")
-_URL = re.compile(r"url\s*=\s*(\S+)")
-_REF = re.compile(r"[^-\s:][^\s:\x00-\x1f\x7f]*")
+_URL = lazy_re.compile(r"url\s*=\s*(\S+)")
+_REF = lazy_re.compile(r"[^-\s:][^\s:\x00-\x1f\x7f]*")
 _LINK, _SUBMODULE = "120000", "160000"
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 import zlib
 
 import msgspec
 from msgspec import Struct
 
 from seatrial.helm import records
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Place, dig, labels_of, name_of
 
 BYTES_MAX = 100 * 1024 * 1024
 """For all records of a file, decoded. A Secret holds one megabyte, which may unzip to a thousand."""
 
-_BASE64 = re.compile(rb"[A-Za-z0-9+/=]+")
+_BASE64 = lazy_re.compile(rb"[A-Za-z0-9+/=]+")
 _GZIP = b"\x1f\x8b\x08"
 _LAYERS_MAX = 2
 """A Secret is base64-encoded twice, by Helm and by the API; a ConfigMap once."""

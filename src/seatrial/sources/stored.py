@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from seatrial.helm import hooks
 from seatrial.helm.history import SERVER_SIDE, History, Revision
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Place, annotations_of, dig, labels_of, listed, name_of
@@ -33,10 +34,10 @@ WHEN = "2026-01-01T00:00:00Z"
 REVISIONS_MAX = 1000
 
 _DOING = "read the stored release"
-_ASKED = re.compile(r"(.+)@(\d+)")
-_SECTION = re.compile(r"^(USER-SUPPLIED VALUES|COMPUTED VALUES|HOOKS|MANIFEST|NOTES):[ \t]*$", re.MULTILINE)
-_FIELD = re.compile(r"^([A-Z][A-Z_ ]*): (.*)$", re.MULTILINE)
-_SOURCE = re.compile(r"^# Source: (\S+)", re.MULTILINE)
+_ASKED = lazy_re.compile(r"(.+)@(\d+)")
+_SECTION = lazy_re.compile(r"^(USER-SUPPLIED VALUES|COMPUTED VALUES|HOOKS|MANIFEST|NOTES):[ \t]*$", re.MULTILINE)
+_FIELD = lazy_re.compile(r"^([A-Z][A-Z_ ]*): (.*)$", re.MULTILINE)
+_SOURCE = lazy_re.compile(r"^# Source: (\S+)", re.MULTILINE)
 
 
 def asked(path: str) -> tuple[str, int]:

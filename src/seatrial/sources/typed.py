@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import inspect
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.text.yamlfile import Document
 
 T = TypeVar("T")
 
-_PART = re.compile(r"\.([\w-]+)|\[(\d+)\]")
-_UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
+_PART = lazy_re.compile(r"\.([\w-]+)|\[(\d+)\]")
+_UNKNOWN = lazy_re.compile(r"Object contains unknown field `([^`]*)`")
 
 
 def converted(document: Document, shape: type[T]) -> T:

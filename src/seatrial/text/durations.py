@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from seatrial.model import lazy_re
+
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|us|µs|ns|h|m|s)")
-_WHOLE = re.compile(rf"(?:{_PART.pattern})+")
+_PART = lazy_re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|us|µs|ns|h|m|s)")
+_WHOLE = lazy_re.compile(rf"(?:{_PART.pattern})+")
 
 
 def written(seconds: float) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
+
+from seatrial.model import lazy_re
 
 SPACE = " \t\r\n"
 LITERALS = {"t": "true", "f": "false", "n": "null"}
-NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+NUMBER = lazy_re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 HEX = "0123456789abcdefABCDEF"
 END = "unexpected end of JSON input"
 INSIDE = ("in literal", "in numeric", "in exponent", "in string escape", "in \\u", "after decimal point")

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Place
 from seatrial.text import yamlscalar
@@ -29,10 +30,10 @@ from seatrial.text.yamlnode import (
     start_of,
 )
 
-_SEPARATOR = re.compile(r"^---(.*)$", re.MULTILINE)
-_BLANK = re.compile(r"\s*")
-_FIRST_COLUMN = re.compile(r"^[^\s#].*", re.MULTILINE)
-_KEY = re.compile(r"([A-Za-z]\w*):(?:\s|\Z)")
+_SEPARATOR = lazy_re.compile(r"^---(.*)$", re.MULTILINE)
+_BLANK = lazy_re.compile(r"\s*")
+_FIRST_COLUMN = lazy_re.compile(r"^[^\s#].*", re.MULTILINE)
+_KEY = lazy_re.compile(r"([A-Za-z]\w*):(?:\s|\Z)")
 
 
 class BrokenYaml(CannotContinue):

@@ -6,7 +6,6 @@ overrides the keys before it and is overridden by the keys after it.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ import yaml
 from yaml.composer import Composer
 from yaml.cyaml import CParser  # type: ignore[attr-defined]
 
+from seatrial.model import lazy_re
 from seatrial.text import yamlscalar
 
 NESTING_MAX = 300
@@ -25,14 +25,14 @@ ALIAS_SHARE_MAX = 0.99
 VALUES_MAX = 4_000_000
 """Limits on alias expansion, after `allowedAliasRatio` in decode.go of go.yaml.in/yaml/v2."""
 
-_ANCHOR = re.compile(r"(?:^|[\s\[{,])&[^\s&,\[\]{}]")
-_BEFORE = re.compile(r"(?:--- *\n)?(?: *(?:#[ -~]*)?\n)*")
+_ANCHOR = lazy_re.compile(r"(?:^|[\s\[{,])&[^\s&,\[\]{}]")
+_BEFORE = lazy_re.compile(r"(?:--- *\n)?(?: *(?:#[ -~]*)?\n)*")
 """The separator and the comments before a document: Helm writes `# Source:` there."""
-_KEEPS_LINES = re.compile(r"[|>][0-9]*\+")
+_KEEPS_LINES = lazy_re.compile(r"[|>][0-9]*\+")
 """A block scalar that keeps the blank lines after it."""
-_STARTS = re.compile(r"\s|%|#|---|\.\.\.|\ufeff|\Z")
+_STARTS = lazy_re.compile(r"\s|%|#|---|\.\.\.|\ufeff|\Z")
 """What a document may start with that has another meaning without the lines before it."""
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_SURROGATE = lazy_re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 _IN_PROGRESS = (0, 0)
 """Marks a node whose size is still being computed."""

@@ -17,9 +17,10 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-import re
 import struct
 from functools import lru_cache
+
+from seatrial.model import lazy_re
 
 Scalar = str | int | float | bool | None
 
@@ -37,10 +38,10 @@ _WORDS: dict[str, Scalar] = {
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
 }
-_INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
+_INTEGER = lazy_re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
 _BASES = (16, 2, 8, 10)
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_SEPARATOR = re.compile(r"(?<=[0-9])_(?=[0-9])")
+_FLOAT = lazy_re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_SEPARATOR = lazy_re.compile(r"(?<=[0-9])_(?=[0-9])")
 """The only underscore that Go allows in `.1_5`; yaml/v2 removes all of them from numbers that begin with a digit."""
 _TYPE_TAGS: dict[type, str] = {bool: "!!bool", int: "!!int", float: "!!float", type(None): "!!null", str: "!!str"}
 

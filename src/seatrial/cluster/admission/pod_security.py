@@ -5,7 +5,6 @@ From k8s.io/pod-security-admission (api, admission) of 1.34.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -16,6 +15,7 @@ from seatrial.cluster.admission.request import AdmissionRequest
 from seatrial.cluster.refusal import invalid
 from seatrial.kinds import World
 from seatrial.kinds.core.objectmeta import controller_of
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body, Ref, dig, labels_of, listed, name_of
 
 PREFIX = "pod-security.kubernetes.io/"
@@ -35,7 +35,7 @@ TEMPLATES: dict[tuple[str, str], tuple[str, ...]] = {
     ("batch", "Job"): ("spec", "template"),
 }
 
-_is_version = re.compile(r"v1\.(0|[1-9][0-9]*)").fullmatch
+_VERSION = lazy_re.compile(r"v1\.(0|[1-9][0-9]*)")
 
 
 class LevelVersion(Struct, frozen=True):
@@ -117,7 +117,7 @@ def _level(labels: dict[str, str], mode: str, otherwise: str) -> str:
 
 def _version(labels: dict[str, str], mode: str) -> str:
     found = labels.get(f"{PREFIX}{mode}-version", LATEST)
-    return found if _is_version(found) else LATEST
+    return found if _VERSION.fullmatch(found) else LATEST
 
 
 def _faults(labels: dict[str, str]) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _faults(labels: dict[str, str]) -> Iterator[str]:
         level, version = labels.get(PREFIX + mode), labels.get(f"{PREFIX}{mode}-version")
         if level is not None and level not in LEVELS:
             yield f'metadata.labels[{PREFIX}{mode}]: Invalid value: "{level}": must be one of {", ".join(LEVELS)}'
-        if version is not None and version != LATEST and not _is_version(version):
+        if version is not None and version != LATEST and not _VERSION.fullmatch(version):
             message = 'must be "latest" or "v1.x"'
             yield f'metadata.labels[{PREFIX}{mode}-version]: Invalid value: "{version}": {message}'
 

@@ -6,7 +6,6 @@ parameters, or with expressions that seatrial cannot evaluate as Kubernetes does
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,14 +18,15 @@ from seatrial.cluster.validation.expressions import is_evaluated_text
 from seatrial.kinds import World
 from seatrial.kinds.webhooks.configurations import is_in_force
 from seatrial.kinds.webhooks.matching import GROUP, Hook
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body, Ref, dig, listed, name_of
 
 BINDING = "ValidatingAdmissionPolicyBinding"
 CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
 """Of the reasons that a validation may have; Invalid (422) is the default."""
-UNKNOWN = re.compile(r"\b(?:params|authorizer|userInfo|uid|options|dryRun|requestKind|requestResource)\b")
+UNKNOWN = lazy_re.compile(r"\b(?:params|authorizer|userInfo|uid|options|dryRun|requestKind|requestResource)\b")
 """What seatrial does not know of a request."""
-VARIABLE = re.compile(r"\bvariables\.([A-Za-z_]\w*)")
+VARIABLE = lazy_re.compile(r"\bvariables\.([A-Za-z_]\w*)")
 DEPTH_MAX = 8
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
@@ -12,6 +11,7 @@ from seatrial.cluster.discovery import documents
 from seatrial.cluster.discovery.schema import published_kinds
 from seatrial.cluster.refusal import unavailable
 from seatrial.kinds.tables.catalogue import CATALOGUE, GROUPS, ServedKind
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -27,7 +27,7 @@ _BETAS_ON = {
 }
 _BETA_KINDS_ON = {("storage.k8s.io", "v1beta1", "CSIStorageCapacity")}
 
-_VERSION = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_VERSION = lazy_re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 _MATURITY = {None: 0, "beta": 1, "alpha": 2}
 
 

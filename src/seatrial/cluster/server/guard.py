@@ -15,8 +15,9 @@ from msgspec import Struct
 from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.refusal import Refused, unsupported_media
 from seatrial.cluster.verbs import reviews
+from seatrial.model import lazy_re
 
-LOCAL = re.compile(rb"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.I)
+LOCAL = lazy_re.compile(rb"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.I)
 FOREIGN = Refused(403, "Forbidden", "requests of web pages are refused: the Host or Origin is not local")
 UNAUTHORIZED = Refused(401, "Unauthorized", "Unauthorized")
 MEDIA_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body
 
 _Rewrite = str | Callable[[re.Match[str]], str]
@@ -22,10 +23,10 @@ def _go_map(found: re.Match[str]) -> str:
 
 # What minors before the named one wrote instead.
 _BEFORE: tuple[tuple[int, re.Pattern[str], _Rewrite], ...] = (
-    (32, re.compile(r"Too long: may not be more than (\d+) bytes"), r"Too long: must have at most \1 bytes"),
-    (34, re.compile(r"Invalid value: null: `selector`"), "Invalid value: map[string]string(nil): `selector`"),
-    (34, re.compile(r"Invalid value: null:"), 'Invalid value: "null":'),
-    (34, re.compile(r"Invalid value: (\{.*\}): `selector`"), _go_map),
+    (32, lazy_re.compile(r"Too long: may not be more than (\d+) bytes"), r"Too long: must have at most \1 bytes"),
+    (34, lazy_re.compile(r"Invalid value: null: `selector`"), "Invalid value: map[string]string(nil): `selector`"),
+    (34, lazy_re.compile(r"Invalid value: null:"), 'Invalid value: "null":'),
+    (34, lazy_re.compile(r"Invalid value: (\{.*\}): `selector`"), _go_map),
 )
 
 # What a minor accepts that those before it reject.

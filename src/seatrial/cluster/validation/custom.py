@@ -5,12 +5,12 @@ Rules in CEL (`x-kubernetes-validations`) are only collected here; `expressions`
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from seatrial.cluster.validation.causes import duplicate, invalid, required, shown, unsupported
 from seatrial.cluster.validation.structural import EMBEDDED
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body
 from seatrial.text import regex
 
@@ -36,13 +36,13 @@ _NAMES: dict[type, str] = {
 
 _ZEROS: dict[str | None, Any] = {"integer": 0, "number": 0, "boolean": False, "string": "", "array": [], "object": {}}
 
-_FORMATS: dict[str, Callable[[str], object]] = {
-    "date-time": re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?([Zz]|[-+]\d\d:?\d\d)?").fullmatch,
-    "date": re.compile(r"\d{4}-\d\d-\d\d").fullmatch,
-    "uri": re.compile(r"[a-zA-Z][-+.a-zA-Z0-9]*:.*|/.*").fullmatch,
-    "uuid": re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}").fullmatch,
-    "ipv4": re.compile(r"\d{1,3}(\.\d{1,3}){3}").fullmatch,
-    "duration": re.compile(r"-?(\d+(\.\d+)?\s*(ns|us|µs|ms|s|m|h|d|w)[a-z]*\s*)+|0").fullmatch,
+_FORMATS = {
+    "date-time": lazy_re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?([Zz]|[-+]\d\d:?\d\d)?"),
+    "date": lazy_re.compile(r"\d{4}-\d\d-\d\d"),
+    "uri": lazy_re.compile(r"[a-zA-Z][-+.a-zA-Z0-9]*:.*|/.*"),
+    "uuid": lazy_re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"),
+    "ipv4": lazy_re.compile(r"\d{1,3}(\.\d{1,3}){3}"),
+    "duration": lazy_re.compile(r"-?(\d+(\.\d+)?\s*(ns|us|µs|ms|s|m|h|d|w)[a-z]*\s*)+|0"),
 }
 
 
@@ -105,7 +105,7 @@ def _type(value: Any, node: Body, path: str) -> Iterator[str]:
         name = "integer"
     if declared and name not in declared.split(",") and not (name == "integer" and declared == "number"):
         yield invalid(path, name, f'{path} in body must be of type {declared}: "{name}"')
-    elif isinstance(value, str) and (check := _FORMATS.get(str(node.get("format")))) and not check(value):
+    elif isinstance(value, str) and (form := _FORMATS.get(str(node.get("format")))) and not form.fullmatch(value):
         yield invalid(path, value, f'{path} in body must be of type {node["format"]}: "{value}"')
 
 

@@ -18,6 +18,7 @@ from seatrial.cluster.discovery.schema import definition_name, definitions
 from seatrial.cluster.validation.gotext import plain
 from seatrial.kinds.core.quantities import quantity_fault
 from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body
 
 Form = Literal[
@@ -68,7 +69,7 @@ _UNKNOWN_MAX = 100
 
 # Go's layout of a time, part by part.
 _TIME_PARTS = tuple(
-    (name, re.compile(pattern))
+    (name, lazy_re.compile(pattern))
     for name, pattern in (
         ("2006", "[0-9]{4}"),
         ("-", "-"),

@@ -16,6 +16,7 @@ from seatrial import cel
 from seatrial.cluster.validation.causes import duplicate, invalid, required
 from seatrial.cluster.validation.custom import CEL
 from seatrial.kinds.core.immutable import forbidden
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body
 
 CALLS = frozenset(
@@ -36,9 +37,9 @@ RESERVED = frozenset(
     )
 )
 _ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
-_TEXT = re.compile(r"""r?('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
-_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-_OLD = re.compile(r"\boldSelf\b")
+_TEXT = lazy_re.compile(r"""r?('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
+_CALL = lazy_re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_OLD = lazy_re.compile(r"\boldSelf\b")
 
 
 def rule_problems(new: Any, old: Any, node: Body, path: str = "", *, ratchets: bool = False) -> Iterator[str]:

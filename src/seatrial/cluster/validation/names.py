@@ -6,9 +6,10 @@ Kubernetes 1.34; older minors word some of them differently.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
+
+from seatrial.model import lazy_re
 
 Problems = tuple[str, ...]
 NameRule = Callable[[str], Problems]
@@ -21,16 +22,16 @@ _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
 _PERCENT = "[0-9]+%"
 
-_is_qualified = re.compile(_QUALIFIED).fullmatch
-_is_label_value = re.compile(_LABEL_VALUE).fullmatch
-_is_label = re.compile(_LABEL).fullmatch
-_is_label_1035 = re.compile(_LABEL_1035).fullmatch
-_is_subdomain = re.compile(_SUBDOMAIN).fullmatch
-_is_wildcard = re.compile(rf"\*\.{_SUBDOMAIN}").fullmatch
-_is_config_key = re.compile(_CONFIG_KEY).fullmatch
-_is_percent = re.compile(_PERCENT).fullmatch
-_is_port_name = re.compile("[-a-z0-9]+").fullmatch
-_has_letter = re.compile("[a-z]").search
+_QUALIFIED_RE = lazy_re.compile(_QUALIFIED)
+_LABEL_VALUE_RE = lazy_re.compile(_LABEL_VALUE)
+_LABEL_RE = lazy_re.compile(_LABEL)
+_LABEL_1035_RE = lazy_re.compile(_LABEL_1035)
+_SUBDOMAIN_RE = lazy_re.compile(_SUBDOMAIN)
+_WILDCARD_RE = lazy_re.compile(rf"\*\.{_SUBDOMAIN}")
+_CONFIG_KEY_RE = lazy_re.compile(_CONFIG_KEY)
+_PERCENT_RE = lazy_re.compile(_PERCENT)
+_PORT_NAME_RE = lazy_re.compile("[-a-z0-9]+")
+_LETTER_RE = lazy_re.compile("[a-z]")
 
 _ENDS = "and must start and end with an alphanumeric character"
 _QUALIFIED_WORDS = (
@@ -73,26 +74,26 @@ _PERCENT_WORDS = (
 
 
 def subdomain(value: str) -> Problems:
-    if len(value) <= 253 and _is_subdomain(value):
+    if len(value) <= 253 and _SUBDOMAIN_RE.fullmatch(value):
         return ()
-    return (*_longer_than(value, 253), *(() if _is_subdomain(value) else (_SUBDOMAIN_WORDS,)))
+    return (*_longer_than(value, 253), *(() if _SUBDOMAIN_RE.fullmatch(value) else (_SUBDOMAIN_WORDS,)))
 
 
 def wildcard_subdomain(value: str) -> Problems:
-    return (*_longer_than(value, 253), *(() if _is_wildcard(value) else (_WILDCARD_WORDS,)))
+    return (*_longer_than(value, 253), *(() if _WILDCARD_RE.fullmatch(value) else (_WILDCARD_WORDS,)))
 
 
 def label(value: str) -> Problems:
-    if len(value) <= 63 and _is_label(value):
+    if len(value) <= 63 and _LABEL_RE.fullmatch(value):
         return ()
-    if _is_label(value):
+    if _LABEL_RE.fullmatch(value):
         return _longer_than(value, 63)
-    dotted = "must not contain dots" if _is_subdomain(value) else _LABEL_WORDS
+    dotted = "must not contain dots" if _SUBDOMAIN_RE.fullmatch(value) else _LABEL_WORDS
     return (*_longer_than(value, 63), dotted)
 
 
 def label_1035(value: str) -> Problems:
-    return (*_longer_than(value, 63), *(() if _is_label_1035(value) else (_LABEL_1035_WORDS,)))
+    return (*_longer_than(value, 63), *(() if _LABEL_1035_RE.fullmatch(value) else (_LABEL_1035_WORDS,)))
 
 
 def path_segment(value: str) -> Problems:
@@ -117,23 +118,23 @@ def qualified_name(value: str) -> Problems:
         found.append("name part must be non-empty")
     elif len(name) > 63:
         found.append("name part must be no more than 63 characters")
-    if not _is_qualified(name):
+    if not _QUALIFIED_RE.fullmatch(name):
         found.append(f"name part {_QUALIFIED_WORDS}")
     return tuple(found)
 
 
 @lru_cache(maxsize=4096)
 def label_value(value: str) -> Problems:
-    if len(value) <= 63 and _is_label_value(value):
+    if len(value) <= 63 and _LABEL_VALUE_RE.fullmatch(value):
         return ()
-    return (*_longer_than(value, 63), *(() if _is_label_value(value) else (_LABEL_VALUE_WORDS,)))
+    return (*_longer_than(value, 63), *(() if _LABEL_VALUE_RE.fullmatch(value) else (_LABEL_VALUE_WORDS,)))
 
 
 def config_key(value: str) -> Problems:
     """Keys of ConfigMaps and Secrets: file names without a path."""
-    if len(value) <= 253 and value[:1] != "." and _is_config_key(value):
+    if len(value) <= 253 and value[:1] != "." and _CONFIG_KEY_RE.fullmatch(value):
         return ()
-    found = [*_longer_than(value, 253), *(() if _is_config_key(value) else (_CONFIG_KEY_WORDS,))]
+    found = [*_longer_than(value, 253), *(() if _CONFIG_KEY_RE.fullmatch(value) else (_CONFIG_KEY_WORDS,))]
     if value in (".", ".."):
         found.append(f"must not be '{value}'")
     elif value.startswith(".."):
@@ -144,9 +145,9 @@ def config_key(value: str) -> Problems:
 @lru_cache(maxsize=4096)
 def port_name(value: str) -> Problems:
     found = list(_longer_than(value, 15))
-    if not _is_port_name(value):
+    if not _PORT_NAME_RE.fullmatch(value):
         found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not _has_letter(value):
+    if not _LETTER_RE.search(value):
         found.append("must contain at least one letter (a-z)")
     if "--" in value:
         found.append("must not contain consecutive hyphens")
@@ -162,7 +163,7 @@ def env_name(value: str) -> Problems:
 
 
 def percent(value: str) -> Problems:
-    if not _is_percent(value):
+    if not _PERCENT_RE.fullmatch(value):
         return (_PERCENT_WORDS,)
     return ()
 

@@ -14,6 +14,7 @@ from seatrial.cluster.refusal import bad_request
 from seatrial.cluster.validation.gotext import quoted
 from seatrial.cluster.verbs.labelselector import Test, everything
 from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body, dig
 
 NAMES = ("metadata.name", "metadata.namespace")
@@ -51,8 +52,8 @@ SELECTABLE: dict[tuple[str, str], Fields] = {
     ),
 }
 
-_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.S)
-_COMMA = re.compile(r"((?:\\.|[^\\,])*\\?),?", re.S)
+_TERM = lazy_re.compile(r"(.*?)(!=|==|=)(.*)", re.S)
+_COMMA = lazy_re.compile(r"((?:\\.|[^\\,])*\\?),?", re.S)
 
 
 @lru_cache(maxsize=4096)

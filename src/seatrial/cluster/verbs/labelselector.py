@@ -5,7 +5,6 @@ The grammar and error texts follow `Parser` in apimachinery's `labels/selector.g
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
@@ -13,6 +12,7 @@ from functools import lru_cache
 from seatrial.cluster.refusal import Refused, bad_request
 from seatrial.cluster.validation import names
 from seatrial.cluster.validation.gotext import quoted
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body
 
 Test = Callable[[Body], bool]
@@ -21,11 +21,11 @@ Term = Callable[[Labels], bool]
 Tokens = deque[str]
 """The remaining tokens. The empty string marks the end."""
 
-_TOKENS = re.compile(r"==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+")
+_TOKENS = lazy_re.compile(r"==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+")
 _SYMBOLS = frozenset(("==", "!=", "=", "!", "(", ")", ",", "<", ">", ""))
 _ONE_VALUE = ("=", "==", "!=", ">", "<")
 _OPERATORS = "in, notin, =, ==, !=, gt, lt"
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = lazy_re.compile(r"[+-]?[0-9]+")
 
 
 def everything(body: Body) -> bool:

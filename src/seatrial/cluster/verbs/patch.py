@@ -6,7 +6,6 @@ evanphx/json-patch v4.12, which is laxer than the RFC in places (`replace` adds 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from seatrial.cluster.refusal import Refused, bad_request, too_large
 from seatrial.cluster.server.nesting import refuse_deep
 from seatrial.cluster.validation.gotext import cannot_decode
 from seatrial.cluster.verbs.strategic import strategic_patch
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body
 
 __all__ = ["json_patch", "merge_patch", "strategic_patch"]
@@ -23,7 +23,7 @@ __all__ = ["json_patch", "merge_patch", "strategic_patch"]
 OPERATIONS_MAX = 10_000
 COPIED_BYTES_MAX = 3 * 1024 * 1024
 """For all copies of a patch together. Each copy may double the size."""
-INDEX = re.compile(r"[+-]?[0-9]+")
+INDEX = lazy_re.compile(r"[+-]?[0-9]+")
 
 
 def json_patch(live: Body, operations: Any) -> Body:

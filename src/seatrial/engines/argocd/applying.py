@@ -6,7 +6,6 @@ gitops-engine/pkg/utils/kube, `cleanKubectlOutput` in kube.go beside it. Argo CD
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 
@@ -23,6 +22,7 @@ from seatrial.engines.kubectl import commands as kubectl
 from seatrial.engines.script import Answer, Command, Part, Verb, Wait
 from seatrial.helm.argocd_hooks import FINALIZER, has_option, option
 from seatrial.kinds.core import conditions
+from seatrial.model import lazy_re
 from seatrial.model.refusal import NO_FAILURE, Failure
 from seatrial.model.resource import Body, Ref, annotations_of, metadata, name_of, version_of, with_metadata
 
@@ -41,7 +41,7 @@ UPDATED_IN_PLACE = (CRD, "Namespace")
 REJECTED = (409, 422)
 """Conflict and Invalid: errors for which `--force` recreates the object."""
 about = partial(script.about, manager=MANAGER)
-_MAPS = re.compile(r"map\[.*\]")
+_MAPS = lazy_re.compile(r"map\[.*\]")
 
 
 class AppliedObject(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -13,6 +12,7 @@ from seatrial.engines.argocd.projects import DEFAULT, IN_CLUSTER
 from seatrial.engines.argocd.settings import CONFIG_MAP
 from seatrial.engines.argocd.tracking import source_failure, tracking
 from seatrial.kinds.operators.argocd import GROUP
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref, dig, listed, name_of
 from seatrial.model.timeline import ApplicationCondition, Operation, OperationPhase, SyncTask
@@ -32,7 +32,7 @@ PRIVATE = "https://seatrial.invalid"
 BACKOFF: Body = {"duration": "1s", "factor": 1, "maxDuration": "1s"}
 """No time of the cluster passes between two attempts, so a short wait shows the same as a long one."""
 TERMINAL: dict[str, OperationPhase] = {"Succeeded": "Succeeded", "Failed": "Failed", "Error": "Error"}
-TEMPORARY = re.compile(r"/dev/shm/\d+")
+TEMPORARY = lazy_re.compile(r"/dev/shm/\d+")
 FILE = "/dev/shm/0"
 PRUNES = ("Pruned", "PruneSkipped")
 

@@ -11,21 +11,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from seatrial import jq
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body, Path
 
 TIMED_OUT = "JQ patch execution timed out (1s)"
 NO_DATA = "JQ patch did not return any data"
 MULTIPLE = "JQ patch returned multiple objects"
 NO_OBJECT = "JQ patch returned no object"
-_NOT_IN_GOJQ = re.compile(
+_NOT_IN_GOJQ = lazy_re.compile(
     r"(?<![.\w$])(debug|get_search_list|have_decnum|have_literal_numbers|input_filename|input_line_number|inputs?"
     r"|keys_unsorted|stderr)(?![\w:])|\$__loc__"
 )
 """Functions of libjq that Argo CD does not compile."""
-_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
-_UNDEFINED = re.compile(r"jq: error: (\$\w+|\w+/\d+) is not defined")
-_UNEXPECTED = re.compile(r"jq: error: syntax error, unexpected (end of file|'[^']+'|\.\.)")
-_COMPLAINT = re.compile(r"jq: error: (.*?)(?: at <top-level>.*)?$", re.M)
+_STRING = lazy_re.compile(r'"(?:\\.|[^"\\])*"')
+_UNDEFINED = lazy_re.compile(r"jq: error: (\$\w+|\w+/\d+) is not defined")
+_UNEXPECTED = lazy_re.compile(r"jq: error: syntax error, unexpected (end of file|'[^']+'|\.\.)")
+_COMPLAINT = lazy_re.compile(r"jq: error: (.*?)(?: at <top-level>.*)?$", re.M)
 
 
 class Unusable(Exception):

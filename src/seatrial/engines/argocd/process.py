@@ -28,6 +28,7 @@ from seatrial.engines.engine import SeenByCluster
 from seatrial.engines.unmapped import unserved_in
 from seatrial.helm.argocd_hooks import ON_DELETION, runs_on_deletion
 from seatrial.kinds.operators.argocd import GROUP
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.refusal import Failure
 from seatrial.model.resource import Body, Ref, listed, ref_of
@@ -44,7 +45,7 @@ SHARED = (REDIS, "git", "helm", "kustomize")
 VERSION_ARGUMENTS = ("version", "--client", "--short")
 COMMAND_LINE = {"ARGOCD_BINARY_NAME": NAME}
 """All programs of Argo CD are one executable. Only as the command line does it say its version."""
-VERSION = re.compile(r"v?(\d+\.\d+\.\d+)[\w.+-]*")
+VERSION = lazy_re.compile(r"v?(\d+\.\d+\.\d+)[\w.+-]*")
 COMMIT = {"NAME": "seatrial", "EMAIL": "seatrial@localhost", "DATE": "2025-01-01T00:00:00Z"}
 """The same files are the same commit in every step."""
 VARIABLES = {
@@ -62,7 +63,7 @@ VARIABLES = {
     "no_proxy": "127.0.0.1,localhost",
     **{f"GIT_{who}_{field}": value for who in ("AUTHOR", "COMMITTER") for field, value in COMMIT.items()},
 }
-NOT_IN_BRANCHES = re.compile(r"[\s~^:?*\[\\]")
+NOT_IN_BRANCHES = lazy_re.compile(r"[\s~^:?*\[\\]")
 NOT_SIGNED = {"bin/git-verify-wrapper.sh": "/bin/true"}
 """The repo-server calls this script of its image for every commit, and reads no output as: it is not signed."""
 

@@ -6,7 +6,6 @@ otherwise get another URL, in Applications that the user gives.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from seatrial.engines.act import Repository
 from seatrial.engines.argocd.controlled import PRIVATE
 from seatrial.engines.argocd.projects import IN_CLUSTER
 from seatrial.engines.controllers import FLAG
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, Ref, dig, listed, name_of
 from seatrial.sources.charts.chart import open_any_chart
@@ -28,8 +28,8 @@ from seatrial.sources.repos import Repos, chart_in, plain_url
 from seatrial.sources.trees import tree_at
 
 HTTP = ("https://", "http://")
-COMMIT = re.compile(r"[0-9a-fA-F]{40}")
-VERSION = re.compile(r"v?\d+\.\d+\.\d+[\w.+-]*")
+COMMIT = lazy_re.compile(r"[0-9a-fA-F]{40}")
+VERSION = lazy_re.compile(r"v?\d+\.\d+\.\d+[\w.+-]*")
 CERTIFICATES = (
     '{{ $ca := genCA "seatrial" 3650 }}{{ $own := genSignedCert "localhost" nil .Values.hosts 3650 $ca }}'
     '{{ dict "proxy/ca.pem" $ca.Cert "proxy/served.pem" $own.Cert "proxy/served.key" $own.Key | toJson }}'

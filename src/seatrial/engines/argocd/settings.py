@@ -6,7 +6,6 @@ Upstream: `util/settings/settings.go` of Argo CD 3.5; `controllers/argocd/config
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ from seatrial.engines.argocd.app import Filter, Settings
 from seatrial.engines.argocd.projects import is_project, project_of
 from seatrial.engines.argocd.tracking import SHIPPED_EXCLUSIONS
 from seatrial.kinds.operators.argocd import GROUP
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, group_of, listed, name_of
 from seatrial.readiness.argocd.verdict import HealthScript
@@ -34,9 +34,9 @@ OPENSHIFT_VERSION = "3.3"
 APISERVICES = Filter(groups=("apiregistration.k8s.io",), kinds=("APIService",))
 TEKTON = Filter(groups=("tekton.dev",), kinds=("TaskRun", "PipelineRun"))
 IGNORING = ("jsonPointers", "jqPathExpressions", "managedFieldsManagers")
-CUSTOMIZATION = re.compile(r"resource\.customizations\.(?P<type>[^.]*)\.(?P<about>.*)")
+CUSTOMIZATION = lazy_re.compile(r"resource\.customizations\.(?P<type>[^.]*)\.(?P<about>.*)")
 OTHER_CUSTOMIZATIONS = ("useOpenLibs", "actions", "ignoreResourceUpdates", "knownTypeFields")
-KEY = re.compile(r"[-._a-zA-Z0-9]+")
+KEY = lazy_re.compile(r"[-._a-zA-Z0-9]+")
 FIELDS_OF_OPERATOR = {
     "resourceCustomizations": "resource.customizations",
     "resourceExclusions": "resource.exclusions",

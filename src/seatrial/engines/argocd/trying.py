@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from seatrial.engines.argocd.settings import CONFIG_MAP, CUSTOMIZATION, about_of, override_key
 from seatrial.kinds.operators.argocd import GROUP
+from seatrial.model import lazy_re
 from seatrial.model.release import Release, Resource, TriedHealthCheck
 from seatrial.model.resource import Path, dig, listed
 from seatrial.readiness.argocd import builtin, lua
@@ -15,7 +15,7 @@ from seatrial.readiness.argocd.examples import examples
 from seatrial.readiness.argocd.verdict import HEALTHY, WORST_LAST, HealthScript
 
 OTHERS = tuple(status for status in WORST_LAST if status != HEALTHY)
-_FROM_THE_OBJECT = re.compile(r"status\s*=\s*obj\b")
+_FROM_THE_OBJECT = lazy_re.compile(r"status\s*=\s*obj\b")
 """`hs.status = obj.status.health.status`: any status."""
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
 
 from seatrial.engines.flux.objects import HELM_GROUP, KUSTOMIZE_GROUP, SOURCE_GROUP, FluxObjects, HelmRelease
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body, Ref, annotations_of, dig, listed, metadata, name_of, with_metadata
 from seatrial.model.timeline import Reconciled
 
@@ -31,9 +31,9 @@ NOW = "2025-01-01T00:00:00Z"
 SERVER = "http://source-controller.flux-system.svc.cluster.local."
 TIMEOUT = "8s"
 """No time of the cluster passes in it, so a short wait shows the same as a long one. A Kustomization takes 30 s."""
-AFTER = re.compile(r"failed after \S+:")
+AFTER = lazy_re.compile(r"failed after \S+:")
 """The time that a health check took, which is not that of the cluster."""
-EARLY = re.compile(r"health check failed after \S+: (?=failed early)")
+EARLY = lazy_re.compile(r"health check failed after \S+: (?=failed early)")
 """The same where it did not wait for its timeout: how long it takes is not known in the cluster."""
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 STATUS = {**ANYTHING, "default": {"observedGeneration": -1}}

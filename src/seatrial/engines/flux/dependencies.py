@@ -7,13 +7,13 @@ check of the revision: a dependency that was Ready before a change counts until 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container
 
 from msgspec import Struct
 
 from seatrial import cel
 from seatrial.engines.flux.objects import FluxMemory, FluxObjects, HelmRelease, Kustomization
+from seatrial.model import lazy_re
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import Body, Ref, metadata
 
@@ -21,7 +21,7 @@ TERMINAL = "Reconciliation failed terminally due to configuration error"
 VARIABLES = ("self", "dep")
 STATUS = ("conditions", "observedGeneration", "history")
 """What is known here of the status of an object of Flux's own."""
-_READ = re.compile(r"\b(?:self|dep)\.\??status\.\??(\w+)")
+_READ = lazy_re.compile(r"\b(?:self|dep)\.\??status\.\??(\w+)")
 
 
 def unknown_status(expression: str) -> list[str]:

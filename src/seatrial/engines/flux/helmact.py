@@ -23,6 +23,7 @@ from seatrial.engines.flux.waiting import Waited, timed_out, wait_for
 from seatrial.engines.script import Answer, Part
 from seatrial.helm import hooks
 from seatrial.helm.hooks import ERROR_PREFIX
+from seatrial.model import lazy_re
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault, joined
 from seatrial.model.resource import Ref, labels_of, with_metadata
 
@@ -31,7 +32,7 @@ SERVER_SIDE = "--force-conflicts"
 """helm-controller lets the server merge by force."""
 CLIENT_SIDE = "--server-side=false"
 REPLACES = "--force-replace"
-_NOT_READY = re.compile(r"resource (?P<ref>\S+) not ready\. status: (?P<status>\w+), message: .*", re.S)
+_NOT_READY = lazy_re.compile(r"resource (?P<ref>\S+) not ready\. status: (?P<status>\w+), message: .*", re.S)
 """Helm's error about a wait; helm-controller waits itself and reports another one."""
 
 

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.engines.engine import SeenByCluster
 from seatrial.engines.unmapped import unserved_in
+from seatrial.model import lazy_re
 from seatrial.model.refusal import During, Failure, Fault, FaultOf
 from seatrial.model.resource import Ref
 
 # From checkOwnership in pkg/action/validate.go of Helm 4.2.
-NOT_OWNED = re.compile(
+NOT_OWNED = lazy_re.compile(
     r'(?P<kind>\w+) "(?P<name>[^"]*)" in namespace "(?P<namespace>[^"]*)" exists and cannot be imported into '
     r"the current release"
 )
 # From pkg/kube/statuswait.go of Helm 4.2.
-NOT_READY = re.compile(r"resource (?P<ref>\S+) not ready\. status: (?P<status>\w+)")
+NOT_READY = lazy_re.compile(r"resource (?P<ref>\S+) not ready\. status: (?P<status>\w+)")
 # From pkg/action/hooks.go of Helm 4.2 and Helm 3.22.
-HOOK_FAILED = re.compile(r"(?:\bhook|Hook [a-z-]+) (?P<file>\S+/templates/\S+?)(?::| failed: )")
+HOOK_FAILED = lazy_re.compile(r"(?:\bhook|Hook [a-z-]+) (?P<file>\S+/templates/\S+?)(?::| failed: )")
 # From `Update` in pkg/kube/client.go: of Helm up to 3.21, and of Helm 4.0 and 4.1.
-NOT_IN_REVISION = re.compile(r'(?:no|original object) (?P<kind>\w+) with the name "(?P<name>[^"]+)" (?:not )?found')
+NOT_IN_REVISION = lazy_re.compile(
+    r'(?:no|original object) (?P<kind>\w+) with the name "(?P<name>[^"]+)" (?:not )?found'
+)
 # From `Create` and `Update` in pkg/kube/client.go: one goroutine for each object of a kind, errors joined as they come.
-SIDE_BY_SIDE = re.compile(r"\n(?=server-side apply failed for object |failed to create resource: |failed to patch )")
+SIDE_BY_SIDE = lazy_re.compile(
+    r"\n(?=server-side apply failed for object |failed to create resource: |failed to patch )"
+)
 CURRENT_MANIFEST = "from current release manifest"
 HOOK_DELETION = "for deleting hook"
 SENTENCES: tuple[tuple[str, FaultOf], ...] = (

@@ -7,7 +7,6 @@ kubectl prints it whole before it says why; that part is left out here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import msgspec
@@ -20,6 +19,7 @@ from seatrial.engines.kubectl.flags import ApplyOptions, asked, asked_to_delete
 from seatrial.engines.kubectl.prune import prune
 from seatrial.engines.script import Answer, Command, DescribedObject, Error, Part, Script, Verb, Wait, about
 from seatrial.kinds.core import threeway
+from seatrial.model import lazy_re
 from seatrial.model.refusal import joined
 from seatrial.model.resource import (
     Body,
@@ -47,7 +47,7 @@ DOING = {
 }
 LATE = 504
 """What kubectl itself has no more patience for."""
-INVALID = re.compile(
+INVALID = lazy_re.compile(
     r'Error from server \(Invalid\): (?:error when \w+ "[^"]*": )?'
     r'(?:(?P<kind>\w+)[\w.-]* )?"(?P<name>[^"]*)" is invalid: (?!\[)'
 )

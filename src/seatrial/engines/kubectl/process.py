@@ -10,6 +10,7 @@ from seatrial.engines import Api, Ended, Stuck
 from seatrial.engines.act import Invocation
 from seatrial.engines.engine import SeenByCluster
 from seatrial.engines.unmapped import unserved_in
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.refusal import Failure, Fault
 from seatrial.sandbox.client import Binary, BinaryRun, answer, located
@@ -17,14 +18,14 @@ from seatrial.sandbox.client import Binary, BinaryRun, answer, located
 NAME = "kubectl"
 FLAG = "--kubectl-binary"
 VERSION_ARGUMENTS = ("version", "--client", "--output=json")
-VERSION = re.compile(r"v?(\d+\.\d+\.\d+[\w.+-]*)")
+VERSION = lazy_re.compile(r"v?(\d+\.\d+\.\d+[\w.+-]*)")
 PATIENCE_SECONDS = 0.02
 LONGEST_SECONDS = 900
 WEEK_SECONDS = 7 * 24 * 3600.0
 """How long `kubectl delete` waits unless --timeout is given."""
 FLAG_ERRORS = ("error: unknown flag: ", "error: unknown shorthand flag: ", "error: flag needs an argument: ")
 WARNING = "Warning: "
-PATCH = re.compile(r'error when applying patch:\n.*?\nto:\n.*?\n(for: "[^"]*": )(error when patching)?', re.S)
+PATCH = lazy_re.compile(r'error when applying patch:\n.*?\nto:\n.*?\n(for: "[^"]*": )(error when patching)?', re.S)
 """`kubectl apply` prints the whole patch before it says why that was refused (`patcher.go`)."""
 ALPHA = {"KUBECTL_APPLYSET": "true"}
 """Users of --applyset have this in the environment."""

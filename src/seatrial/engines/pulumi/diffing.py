@@ -6,17 +6,17 @@ Upstream: `convertPatchToDiff` in `provider/pkg/provider/provider.go` of pulumi-
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body
 
 Path = tuple[str | int, ...]
 EACH = "*"
-_STEP = re.compile(r'\.?([^.\[\]"]+)|\[(\d+|\*)\]|\["([^"]+)"\]')
+_STEP = lazy_re.compile(r'\.?([^.\[\]"]+)|\[(\d+|\*)\]|\["([^"]+)"\]')
 
 
 class FieldChange(Struct, frozen=True):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -23,6 +22,7 @@ from seatrial.engines.act import Invocation
 from seatrial.engines.engine import SeenByCluster
 from seatrial.engines.unmapped import unserved_in
 from seatrial.kinds.core.objectmeta import is_terminating
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import STACK
 from seatrial.model.refusal import Failure, Fault
@@ -35,7 +35,7 @@ from seatrial.sandbox.series import HOME
 
 NAME = "pulumi"
 FLAG = "--pulumi-binary"
-VERSION = re.compile(r"v(\d+\.\d+\.\d+[\w.+-]*)")
+VERSION = lazy_re.compile(r"v(\d+\.\d+\.\d+[\w.+-]*)")
 PROVIDER = "resource-kubernetes-"
 AMBIENT = "pulumi-resource-kubernetes"
 """A provider on the PATH, which comes before those that are installed; it does not tell its version."""
@@ -48,9 +48,9 @@ LONGEST_SECONDS = 900
 FAREWELL_SECONDS = 60
 SERVICE_SECONDS = 10
 """How long it sleeps for every Service (`await/service.go`)."""
-TAG = re.compile(r"<\{%[^%]*%\}>")
+TAG = lazy_re.compile(r"<\{%[^%]*%\}>")
 """Colours in messages."""
-ESCAPE = re.compile(r"\x1b\[[\d;]*m")
+ESCAPE = lazy_re.compile(r"\x1b\[[\d;]*m")
 PRINTED_ERROR = "Error: "
 VARIABLES = {
     "PULUMI_HOME": f"{HOME}/pulumi",

@@ -7,7 +7,6 @@ Nothing else is tried again, neither updates nor deletions.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from msgspec import structs
@@ -20,6 +19,7 @@ from seatrial.engines.pulumi.diffing import path_of
 from seatrial.engines.pulumi.managers import CREATES, forces, handed_over, left_to_others, manager_of
 from seatrial.engines.script import NO_ERROR, Command, DescribedObject, Error, Part, Say, Verb, Wait
 from seatrial.kinds.core import conditions
+from seatrial.model import lazy_re
 from seatrial.model.program import Registration
 from seatrial.model.refusal import Failure, Fault
 from seatrial.model.resource import Body, Ref, annotations_of, metadata, ref_of, with_metadata
@@ -29,7 +29,7 @@ TRIES_MAX = 6
 SERVER_ERROR = 500
 PROPAGATIONS = {"orphan": "Orphan", "background": "Background", "foreground": "Foreground"}
 CRD = "CustomResourceDefinition"
-REQUIRED = re.compile(r"([\w.\[\]]+): Required value")
+REQUIRED = lazy_re.compile(r"([\w.\[\]]+): Required value")
 
 
 def create(one: Registration, checkpoint: Checkpoint, defined_by: Ref | None) -> Steps[Error]:

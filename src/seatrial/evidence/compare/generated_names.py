@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from seatrial.model import lazy_re
 from seatrial.model.resource import Ref, annotations_of, labels_of
 from seatrial.model.timeline import Rehearsal
 
 AUTO_NAMED = "pulumi.com/autonamed"
 TEMPLATE_HASH = "pod-template-hash"
-SUFFIX = re.compile(r"(.*-)[0-9a-f]{8}")
+SUFFIX = lazy_re.compile(r"(.*-)[0-9a-f]{8}")
 T = TypeVar("T")
 
 

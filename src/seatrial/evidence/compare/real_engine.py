@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from seatrial.evidence.compare.generated_names import numbered, renamed
 from seatrial.evidence.compare.side_by_side import in_order, works_side_by_side
 from seatrial.kinds.operators.argocd import GROUP
+from seatrial.model import lazy_re
 from seatrial.model.program import Program, effective
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, metadata
@@ -33,9 +34,9 @@ NOTED = ("managedFields", "generation")
 OF_FLUX = ".toolkit.fluxcd.io"
 """Groups of objects that Flux itself acts on, and keeps notes in."""
 RECORDS = "sh.helm.release.v1."
-RANDOM = re.compile(r"(pulumi-kubernetes)-[0-9a-f]{8}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+RANDOM = lazy_re.compile(r"(pulumi-kubernetes)-[0-9a-f]{8}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """In managedFields: the end of the name that a resource of Pulumi has as a manager, and the uid of an owner."""
-COMMIT = re.compile(r"\[[0-9a-f]{40}\]")
+COMMIT = lazy_re.compile(r"\[[0-9a-f]{40}\]")
 """In a message of Argo CD: the simulated one has no commits."""
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 

@@ -13,6 +13,7 @@ from seatrial.helm import hooks
 from seatrial.kinds.scripts.commands import ConfigMaps, commands_run
 from seatrial.kinds.scripts.known_images import caller, flag_value
 from seatrial.kinds.workloads.pod_template import Path, containers_of
+from seatrial.model import lazy_re
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 
@@ -24,8 +25,8 @@ CLIENTS = frozenset(_CLIENTS.split())
 """Programs that fail or wait if the Service does not answer."""
 
 
-URL = re.compile(r"(?P<scheme>https?)://(?:[^/@]*@)?(?P<host>[^/:?#]+)(?::(?P<port>\d+))?(?=[/?#]|$)")
-OUTSIDE = re.compile(r"([a-z0-9-]+\.){2,}[a-z]{2,}")
+URL = lazy_re.compile(r"(?P<scheme>https?)://(?:[^/@]*@)?(?P<host>[^/:?#]+)(?::(?P<port>\d+))?(?=[/?#]|$)")
+OUTSIDE = lazy_re.compile(r"([a-z0-9-]+\.){2,}[a-z]{2,}")
 """At least three labels: two may be a Service and its namespace."""
 INSIDE = (".svc", ".local", ".internal")
 

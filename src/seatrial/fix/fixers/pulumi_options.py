@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.fix.calls import is_program
 from seatrial.fix.program_options import depending, variable_of, with_option
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, TextEdit, joined
+from seatrial.model import lazy_re
 from seatrial.model.program import CHART_V3, KUBERNETES, LOCAL_COMPONENTS, Registration, effective, inside_of
 from seatrial.model.resource import Place, Ref, name_of
 from seatrial.phrases.outcome import first_named
@@ -21,7 +21,7 @@ REPLACED = "pulumi-deletes-the-replacement"
 NAMESPACE = "chart-owned-namespace-deleted"
 PULUMI = "pulumi"
 LEFT = "pulumi destroy leaves it in the cluster with everything in it, and deleting it is then up to you"
-_KEY = re.compile(r"(?P<indent>[ ]*)(?P<key>[\w-]+):(?P<rest>.*)")
+_KEY = lazy_re.compile(r"(?P<indent>[ ]*)(?P<key>[\w-]+):(?P<rest>.*)")
 
 
 def propose(problem: Problem) -> Iterator[Proposal]:

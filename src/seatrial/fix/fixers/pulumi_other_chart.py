@@ -12,6 +12,7 @@ from seatrial.fix.calls import is_program
 from seatrial.fix.program_charts import CHART, RELEASE, ChartInProgram, deployed_with
 from seatrial.fix.program_options import depending, variable_of
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, TextEdit, joined
+from seatrial.model import lazy_re
 from seatrial.model.program import CHART_V3, CHART_V4, Program, Registration
 from seatrial.model.resource import Place
 from seatrial.sources import text_of
@@ -24,8 +25,8 @@ UNSAFE = (
     "in a deployed stack its objects are new resources under the same names: remove the chart first, or import them"
 )
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
-_TYPE = re.compile(r"(?P<indent>[ ]*)type:[ ]*(?P<quote>[\"']?)kubernetes:helm\.sh/v4:Chart(?P=quote)[ ]*(#.*)?")
-_PROPERTIES = re.compile(r"(?P<indent>[ ]*)properties:[ ]*(?P<flow>\{[ ]*)?.*")
+_TYPE = lazy_re.compile(r"(?P<indent>[ ]*)type:[ ]*(?P<quote>[\"']?)kubernetes:helm\.sh/v4:Chart(?P=quote)[ ]*(#.*)?")
+_PROPERTIES = lazy_re.compile(r"(?P<indent>[ ]*)properties:[ ]*(?P<flow>\{[ ]*)?.*")
 
 
 def propose(problem: Problem) -> Iterator[Proposal]:

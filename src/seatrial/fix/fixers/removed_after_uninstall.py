@@ -5,13 +5,13 @@ What only hooks need is deleted when they have succeeded.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.fix.lines import key_line
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, TextEdit
 from seatrial.helm import hooks
 from seatrial.kinds.tables.catalogue import CATALOGUE
+from seatrial.model import lazy_re
 from seatrial.model.release import Resource
 from seatrial.phrases.objects import users_beyond_hooks
 from seatrial.sources import text_of
@@ -23,7 +23,7 @@ HELM = "helm"
 IMAGE = "registry.k8s.io/kubectl:v1.34.2"
 DATA = ("PersistentVolumeClaim", "CustomResourceDefinition", "Namespace")
 UNSAFE = f"every uninstall runs a Job with {IMAGE}, which your cluster must be able to pull"
-_ACTIONS = re.compile(r"\{\{.*?\}\}")
+_ACTIONS = lazy_re.compile(r"\{\{.*?\}\}")
 
 
 def propose(problem: Problem) -> Iterator[Proposal]:

@@ -9,15 +9,16 @@ import re
 from collections.abc import Iterator
 
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, TextEdit
+from seatrial.model import lazy_re
 from seatrial.model.release import Vanished
 from seatrial.sources import text_of
 from seatrial.sources.charts.gotemplate import TemplateAction, actions
 from seatrial.text.source import Edit, Span
 
 UNSAFE = "without one of these values the chart no longer renders"
-_VARIABLE = re.compile(r"(?:if|with)\s+(?P<name>\$\w+)\s*")
-_NO_DEFAULT = re.compile(r"""\s*\|\s*default\s+(?:""|''|``)\s*$""")
-_NESTED = re.compile(r"(?<![\w)])\.Values(?:\.(?P<parents>\w+(?:\.\w+)*))\.(?P<last>\w+)")
+_VARIABLE = lazy_re.compile(r"(?:if|with)\s+(?P<name>\$\w+)\s*")
+_NO_DEFAULT = lazy_re.compile(r"""\s*\|\s*default\s+(?:""|''|``)\s*$""")
+_NESTED = lazy_re.compile(r"(?<![\w)])\.Values(?:\.(?P<parents>\w+(?:\.\w+)*))\.(?P<last>\w+)")
 
 
 def propose(problem: Problem) -> Iterator[Proposal]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.fix.expressions import SCALAR, contexts, expression_of
 from seatrial.fix.lines import key_line
 from seatrial.fix.proposal import ByHand, Edits, Fixer, Problem, Proposal, joined
+from seatrial.model import lazy_re
 from seatrial.model.release import Resource
 from seatrial.model.resource import Path, Pointer
 
 FIELDS = ("data", "stringData")
-_ONE_ACTION = re.compile(r"""[ ]*(?P<quote>["']?)\{\{-?[ ]*(?P<says>[^{}]+?)[ ]*-?\}\}(?P=quote)[ \t]*(#.*)?\r?""")
-_QUOTES = re.compile(r"\s*\|\s*(?:s?quote)\s*$")
+_ONE_ACTION = lazy_re.compile(r"""[ ]*(?P<quote>["']?)\{\{-?[ ]*(?P<says>[^{}]+?)[ ]*-?\}\}(?P=quote)[ \t]*(#.*)?\r?""")
+_QUOTES = lazy_re.compile(r"\s*\|\s*(?:s?quote)\s*$")
 
 
 def propose(problem: Problem) -> Iterator[Proposal]:

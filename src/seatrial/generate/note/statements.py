@@ -11,39 +11,41 @@ from typing import Literal
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
+
 Happens = Literal["kept", "recreated", "deleted", "left"]
 When = Literal["upgrade", "removal"]
 
-_BOX = re.compile(r"[│┃|╎├└┌┐┘┤─━]+")
-_MARKS = re.compile(r"[*_]{1,2}(?=\S)|(?<=\S)[*_]{1,2}|^#+\s*|^\s*(?:[-*+]|\d+[.)])\s+")
-_NO_STATEMENT = re.compile(
+_BOX = lazy_re.compile(r"[│┃|╎├└┌┐┘┤─━]+")
+_MARKS = lazy_re.compile(r"[*_]{1,2}(?=\S)|(?<=\S)[*_]{1,2}|^#+\s*|^\s*(?:[-*+]|\d+[.)])\s+")
+_NO_STATEMENT = lazy_re.compile(
     r"\b(?:was|were|had|used to|previous(?:ly)?|formerly|no longer|instead of|cannot|should|would|might|if|unless|"
     r"consider|why|problem|issue|error)\b",
     re.I,
 )
-PHASE = re.compile(
+PHASE = lazy_re.compile(
     r"\b(pre-?install|post-?install|presync|postsync|main install(?:ation)?|regular resources?|sync phase)\b", re.I
 )
-WEIGHT = re.compile(r"\b(?:hook[- ])?(?:weight|wave)s?\b[\s:=(\"']{0,4}([-+]?\d+)", re.I)
-_ENDS_SUBJECT = re.compile(
+WEIGHT = lazy_re.compile(r"\b(?:hook[- ])?(?:weight|wave)s?\b[\s:=(\"']{0,4}([-+]?\d+)", re.I)
+_ENDS_SUBJECT = lazy_re.compile(
     r"[,;:(→]|\b(?:that|which|who|in|for|to|so|from|with|of|because|on|by|via|during|at|as|must|need|needs|depend|"
     r"depends|reference|references|is|are|be|exist|exists|run|runs|get|gets|created|now|always|also)\b",
     re.I,
 )
 SUBJECT_WORDS_MAX = 6
-_PARALLEL = re.compile(r"\bin parallel\b|\bparallel(?:ly)?\b|\bany order\b|\bconcurrently\b", re.I)
-_ONE_BY_ONE = re.compile(r"\bone (?:at a time|after (?:the other|another))\b|\bsequential(?:ly)?\b", re.I)
-_SAME_WEIGHT = re.compile(
+_PARALLEL = lazy_re.compile(r"\bin parallel\b|\bparallel(?:ly)?\b|\bany order\b|\bconcurrently\b", re.I)
+_ONE_BY_ONE = lazy_re.compile(r"\bone (?:at a time|after (?:the other|another))\b|\bsequential(?:ly)?\b", re.I)
+_SAME_WEIGHT = lazy_re.compile(
     r"\bsame (?:hook[- ])?weight|lack\w* explicit weights?|without (?:an? )?(?:explicit )?weights?\b", re.I
 )
-_NO_POLICY = re.compile(r"\b(?:without|no|removed?|removing)\b.{0,40}delete[- ]?policy", re.I)
-_STAYS = re.compile(r"\b(?:persists?|remains?|stays?|survives?|kept|preserved|not (?:be )?deleted)\b", re.I)
-_GOES = re.compile(r"\b(?:deleted|removed|garbage[- ]collected)\b", re.I)
-_AGAIN = re.compile(r"\brecreated\b", re.I)
-_UPGRADE = re.compile(r"\b(?:upgrades?|helm operations|rollbacks?|syncs?|re-?deploy\w*)\b", re.I)
-_REMOVAL = re.compile(r"\b(?:uninstall\w*|removal of the release|helm delete)\b", re.I)
-_BEFORE = re.compile(r"\b(?:run|runs|exists?|created|applied|installed|materializes?)?\s*\b(before|after)\b", re.I)
-_POLICY = re.compile(r"\ball hooks use\b.{0,30}?\b(before-hook-creation|hook-succeeded|hook-failed)\b", re.I)
+_NO_POLICY = lazy_re.compile(r"\b(?:without|no|removed?|removing)\b.{0,40}delete[- ]?policy", re.I)
+_STAYS = lazy_re.compile(r"\b(?:persists?|remains?|stays?|survives?|kept|preserved|not (?:be )?deleted)\b", re.I)
+_GOES = lazy_re.compile(r"\b(?:deleted|removed|garbage[- ]collected)\b", re.I)
+_AGAIN = lazy_re.compile(r"\brecreated\b", re.I)
+_UPGRADE = lazy_re.compile(r"\b(?:upgrades?|helm operations|rollbacks?|syncs?|re-?deploy\w*)\b", re.I)
+_REMOVAL = lazy_re.compile(r"\b(?:uninstall\w*|removal of the release|helm delete)\b", re.I)
+_BEFORE = lazy_re.compile(r"\b(?:run|runs|exists?|created|applied|installed|materializes?)?\s*\b(before|after)\b", re.I)
+_POLICY = lazy_re.compile(r"\ball hooks use\b.{0,30}?\b(before-hook-creation|hook-succeeded|hook-failed)\b", re.I)
 
 
 class PlaceStatement(Struct, frozen=True):

@@ -15,6 +15,7 @@ from msgspec import Struct
 from seatrial.graph.linking import Graph, Webhooks
 from seatrial.kinds.operators.table import plural_for
 from seatrial.kinds.webhooks.matching import GROUP, SIDE_EFFECTS_NONE
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata
@@ -32,10 +33,10 @@ FORMS = (
     "webhook/NAME, webhook/NAME=NAMESPACE/SERVICE, crd/PLURAL.GROUP, secret/NAMESPACE/NAME[:KEY], "
     "image/REGISTRY/NAME:TAG, imagestreamtag/NAMESPACE/NAME:TAG, database/HOST:PORT, bucket/URL"
 )
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-_KEY = re.compile(r"[-._a-zA-Z0-9]+")
-_HOST_AND_PORT = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?):([0-9]{1,5})", re.I)
-_IMAGE = re.compile(
+_NAME = lazy_re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_KEY = lazy_re.compile(r"[-._a-zA-Z0-9]+")
+_HOST_AND_PORT = lazy_re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?):([0-9]{1,5})", re.I)
+_IMAGE = lazy_re.compile(
     r"(?P<host>[a-z0-9][-a-z0-9.]*(:[0-9]+)?)/(?P<name>[a-z0-9][-a-z0-9._/]*):(?P<tag>[\w][-.\w]{0,127})"
 )
 

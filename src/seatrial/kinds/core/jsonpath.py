@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from seatrial.model import lazy_re
 from seatrial.model.resource import dig
 
 Step = Callable[[Any], Iterator[Any]]
 
-_TOKENS = re.compile(
+_TOKENS = lazy_re.compile(
     r"""
     \.?\[\?\(\s*@\.(?P<field>[^=!<>\s]+)\s*(?P<operator>==|!=)\s*(?P<value>"[^"]*"|'[^']*'|[^)\s]+)\s*\)\]
     | \.?\[(?P<index>-?\d+)\]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from functools import lru_cache
+
+from seatrial.model import lazy_re
 
 SUFFIXES = {
     "": Fraction(1),
@@ -24,7 +25,7 @@ SUFFIXES = {
     "Pi": Fraction(2**50),
     "Ei": Fraction(2**60),
 }
-_QUANTITY = re.compile(r"^([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]+)|([numkKMGTPE]i?|))$")
+_QUANTITY = lazy_re.compile(r"^([+-]?[0-9.]+)(?:[eE]([+-]?[0-9]+)|([numkKMGTPE]i?|))$")
 _BINARY = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 
 # From apimachinery's `api/resource/quantity.go`.
@@ -32,9 +33,9 @@ _FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([
 _SUFFIX_WRONG = "unable to parse quantity's suffix"
 _NUMBER_WRONG = "unable to parse numeric part of quantity"
 
-_split = re.compile("([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)").fullmatch
-_is_number = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)").fullmatch
-_is_exponent = re.compile("[eE][-+]?[0-9]+").fullmatch
+_PARTS = lazy_re.compile("([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
+_NUMBER = lazy_re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
+_EXPONENT = lazy_re.compile("[eE][-+]?[0-9]+")
 _EXPONENT_MAX = 30
 
 
@@ -63,23 +64,23 @@ def written(total: Fraction, *, binary: bool = False) -> str:
 @lru_cache(maxsize=1024)
 def quantity_fault(text: str) -> str:
     """Why a text is not a quantity; empty if it is one."""
-    found = _split(text)
+    found = _PARTS.fullmatch(text)
     if found is None:
         return _FORMAT_WRONG
-    if found[2] not in SUFFIXES and not _is_exponent(found[2]):
+    if found[2] not in SUFFIXES and not _EXPONENT.fullmatch(found[2]):
         return _SUFFIX_WRONG
-    return "" if _is_number(found[1]) else _NUMBER_WRONG
+    return "" if _NUMBER.fullmatch(found[1]) else _NUMBER_WRONG
 
 
 def canonical(value: str | int | float) -> str:
     """The canonical form of a quantity: `0.5` is `500m`, `1024Mi` is `1Gi`, `20e4` is `200e3`."""
-    much, found = amount(value), _split(str(value))
+    much, found = amount(value), _PARTS.fullmatch(str(value))
     if not much or found is None:
         return "0" if not much else str(value)
     number, suffix = found.groups()
     if not suffix.endswith("i") and _is_kept(number, _exponent(suffix)):
         return str(value)
-    if _is_exponent(suffix):
+    if _EXPONENT.fullmatch(suffix):
         power = next(
             power for power in range(_EXPONENT_MAX, -10, -3) if (much / Fraction(10) ** power).denominator == 1
         )
@@ -94,7 +95,7 @@ def canonical(value: str | int | float) -> str:
 
 
 def _exponent(suffix: str) -> int:
-    if _is_exponent(suffix):
+    if _EXPONENT.fullmatch(suffix):
         return int(suffix[1:])
     return next(power for power in range(18, -10, -3) if Fraction(10) ** power == SUFFIXES[suffix])
 

@@ -7,19 +7,20 @@ from collections.abc import Iterator
 
 from seatrial.kinds import Need
 from seatrial.kinds.core.entries import entries
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body, Ref, dig, listed
 
 _LABEL = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 
 # name.namespace.svc and name.namespace.svc.cluster.local, also after a pod name, anywhere in the text.
-_FULL_NAME = re.compile(rf"(?<![-a-z0-9])({_LABEL})\.({_LABEL})\.svc(?![-a-z0-9])")
+_FULL_NAME = lazy_re.compile(rf"(?<![-a-z0-9])({_LABEL})\.({_LABEL})\.svc(?![-a-z0-9])")
 # postgres://user:word@db:5432/app, http://api, kafka://broker.queue:9092. The length is limited because some values are
 # long.
-_URL = re.compile(rf"[a-z][-+.a-z0-9]{{0,40}}://(?:[^\s/@]*@)?({_LABEL})(?:\.({_LABEL}))?(?=[:/?\s\"',]|$)")
+_URL = lazy_re.compile(rf"[a-z][-+.a-z0-9]{{0,40}}://(?:[^\s/@]*@)?({_LABEL})(?:\.({_LABEL}))?(?=[:/?\s\"',]|$)")
 # db:5432, or a list of such
-_HOST_AND_PORT = re.compile(rf"(?:^|,)\s*({_LABEL}):[0-9]{{1,5}}(?=\s*(?:,|$))")
+_HOST_AND_PORT = lazy_re.compile(rf"(?:^|,)\s*({_LABEL}):[0-9]{{1,5}}(?=\s*(?:,|$))")
 # PGHOST=db, --redis-host=cache, mysql.host: db
-_NAMED_HOST = re.compile(
+_NAMED_HOST = lazy_re.compile(
     rf"(?im)(?:host|hostname|server|addr|address|endpoint)[\"']?\s*[:=]\s*[\"']?({_LABEL})[\"']?\s*$"
 )
 

@@ -13,14 +13,15 @@ from typing import Any, cast, get_args
 from msgspec import Struct
 
 from seatrial.kinds import Stage
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body, dig, metadata
 
 Path = tuple[str | int, ...]
 
 EACH = "each"
 """In a pattern, the element of the list that it iterates over."""
-_FIELD = re.compile(r"\{([^{}|]+)(?:\|((?:[^{}]|\{[^{}]*\})*))?\}")
-_DOT = re.compile(r"(?<!\\)\.")
+_FIELD = lazy_re.compile(r"\{([^{}|]+)(?:\|((?:[^{}]|\{[^{}]*\})*))?\}")
+_DOT = lazy_re.compile(r"(?<!\\)\.")
 
 
 class Pattern(Struct, frozen=True):

@@ -5,7 +5,6 @@ Knows neither what their kinds do (other modules here do) nor how they are insta
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -20,6 +19,7 @@ from seatrial.kinds import World
 from seatrial.kinds.core.entries import entries
 from seatrial.kinds.tables.catalogue import cluster_scoped, plural_of
 from seatrial.kinds.workloads.images import image_name, image_path, image_tag
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, listed
 
@@ -29,6 +29,7 @@ Number = tuple[int, ...]
 ALWAYS: Number = ()
 CONSTRAINTS = "constraints.gatekeeper.sh"
 """The group of the kinds that Gatekeeper creates from templates. All are cluster-scoped."""
+_RELEASE = lazy_re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?")
 GENERIC = frozenset(("activator", "autoscaler", "ceph", "controller", "olm", "operator", "pilot", "speaker", "webhook"))
 """Image names that several projects use. These are identified by their parent folder as well."""
 
@@ -152,9 +153,10 @@ def release_number(version: str, operator: OperatorEntry) -> Number:
     return number(version) or number(operator.releases.rpartition(" to ")[2]) or (999,)
 
 
+@cache
 def number(text: str) -> Number:
     """The numbers of a release, padded to three, so that 0.17 is 0.17.0. Empty if there are none."""
-    match = re.match(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?", text)
+    match = _RELEASE.match(text)
     return tuple(int(part or 0) for part in match.groups()) if match else ALWAYS
 
 
@@ -320,6 +322,7 @@ def _about(entry: dict[str, Any], what: str, group: str, kind: str, nothing: Any
     return listed.get(f"{kind}.{group}") or listed.get(kind) or nothing
 
 
+@cache
 def _version(cell: str) -> Version:
     served, star, stored = cell.partition("*")
     name, _, span = served.partition("@")

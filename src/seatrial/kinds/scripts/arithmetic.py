@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-_TOKEN = re.compile(
+from seatrial.model import lazy_re
+
+_TOKEN = lazy_re.compile(
     r"""
     \s*(?:
       (?P<number>\d+)

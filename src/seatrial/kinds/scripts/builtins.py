@@ -12,6 +12,7 @@ from seatrial.kinds.scripts.conditions import INTEGER, fault_of, judged
 from seatrial.kinds.scripts.expansion import UNKNOWN, errexit
 from seatrial.kinds.scripts.process import Undecided
 from seatrial.kinds.scripts.run_state import RunState
+from seatrial.model import lazy_re
 from seatrial.text import regex
 
 Printer = Callable[[tuple[str, ...], str, RunState], tuple[int | None, str]]
@@ -23,10 +24,10 @@ SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 EPOCH_SECONDS = 1_767_225_600
 """When the clock of the cluster begins: 2026-01-01."""
 LINES_MAX = 2_001
-_LENGTH = re.compile(r"(\d+(?:\.\d+)?|\.\d+)([smhd]?)")
-_STRICT = re.compile(r"-[a-z]*u[a-z]*|nounset")
+_LENGTH = lazy_re.compile(r"(\d+(?:\.\d+)?|\.\d+)([smhd]?)")
+_STRICT = lazy_re.compile(r"-[a-z]*u[a-z]*|nounset")
 _FILE_TESTS = frozenset(("-f", "-e", "-s", "-r", "-x"))
-_FORMATS = re.compile(r"%s|%d|%%|\\n|\\t|\\\\")
+_FORMATS = lazy_re.compile(r"%s|%d|%%|\\n|\\t|\\\\")
 
 
 def printed_by(name: str) -> Printer | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from seatrial.model import lazy_re
+
 NUMBERS: dict[str, Callable[[int, int], bool]] = {
     "-eq": int.__eq__,
     "-ne": int.__ne__,
@@ -13,7 +15,7 @@ NUMBERS: dict[str, Callable[[int, int], bool]] = {
     "-gt": int.__gt__,
     "-ge": int.__ge__,
 }
-INTEGER = re.compile(r"\s*[-+]?\d+\s*")
+INTEGER = lazy_re.compile(r"\s*[-+]?\d+\s*")
 _GROUPS = frozenset(("-a", "-o", "(", ")"))
 _OPERATORS = frozenset(("&&", "||", "(", ")", "<", ">", "=~"))
 """Of `[[`; what holds more than one comparison is not evaluated."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
 from msgspec import Struct
@@ -18,11 +17,12 @@ from seatrial.kinds.scripts.syntax import (
     Variable,
     Word,
 )
+from seatrial.model import lazy_re
 
 UNKNOWN = "\x00"
 """Stands in a word for what only a run would tell."""
 BLANK = " \t\n"
-_ERREXIT = re.compile(r"-[a-z]*e[a-z]*|errexit")
+_ERREXIT = lazy_re.compile(r"-[a-z]*e[a-z]*|errexit")
 
 
 class Scope(Struct):

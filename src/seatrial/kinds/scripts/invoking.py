@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 
@@ -15,12 +14,13 @@ from seatrial.kinds.scripts.process import TimedOut, Undecided
 from seatrial.kinds.scripts.run_state import CommandReply, Exited, LoopLeft, OuterCommand, Returned, RunState
 from seatrial.kinds.scripts.shell import PREFIXES, SHELLS, script_of
 from seatrial.kinds.scripts.syntax import Block
+from seatrial.model import lazy_re
 
 UNREAD = frozenset(("coproc", "getopts", "mapfile", "read", "return", "shift"))
 CALLS_MAX = 500
 KILLED = 124
 """The code of `timeout` when it ends a command."""
-_INNER = re.compile(r"\$\(([^()]*)\)")
+_INNER = lazy_re.compile(r"\$\(([^()]*)\)")
 
 
 def run_command(words: tuple[str, ...], stdin: str, feeder: tuple[str, ...], state: RunState) -> int | None:

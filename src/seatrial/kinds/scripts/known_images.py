@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -11,7 +10,9 @@ from pkgutil import get_data
 import msgspec
 from msgspec import Struct
 
-_FIELD = re.compile(r"\{(?P<flag>--[-a-z]+|\$[A-Z_]+)(?:=(?P<default>[^}]*))?\}")
+from seatrial.model import lazy_re
+
+_FIELD = lazy_re.compile(r"\{(?P<flag>--[-a-z]+|\$[A-Z_]+)(?:=(?P<default>[^}]*))?\}")
 PAUSE_MAX_SECONDS = 120
 
 Flags = dict[str, str]

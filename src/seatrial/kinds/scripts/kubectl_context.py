@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Literal
@@ -20,6 +19,7 @@ from seatrial.kinds.scripts.kubectl_objects import objects_in
 from seatrial.kinds.scripts.program import ContainerProgram, NamedTarget, listed_objects, refs_of, target_of
 from seatrial.kinds.scripts.resource_names import of_kind
 from seatrial.kinds.scripts.run_state import CommandReply, RunState
+from seatrial.model import lazy_re
 from seatrial.model.refusal import Refusal
 from seatrial.model.resource import (
     Body,
@@ -30,7 +30,7 @@ from seatrial.model.resource import (
     with_metadata,
 )
 
-INVALID = re.compile(r'^(?P<kind>\w+)[\w.-]* "(?P<name>[^"]*)" is invalid: ')
+INVALID = lazy_re.compile(r'^(?P<kind>\w+)[\w.-]* "(?P<name>[^"]*)" is invalid: ')
 
 
 NOT_KNOWN = CommandReply(None)

@@ -44,17 +44,18 @@ from seatrial.kinds.scripts.word_parser import (
     read_regex,
     read_word,
 )
+from seatrial.model import lazy_re
 
 LENGTH_MAX = 200_000
 DECLARES = frozenset(("declare", "export", "local", "readonly", "typeset"))
 """Commands whose arguments are assignments."""
-_KEYWORD = re.compile(
+_KEYWORD = lazy_re.compile(
     r"(?:if|then|elif|else|fi|while|until|for|select|case|esac|do|done|function|\{|\}|!|\[\[)(?=[\s;&|()<>]|$)"
 )
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_ASSIGNMENT = re.compile(rf"({_NAME})(\[[^\]\s]*\])?(\+?)=")
-_FUNCTION = re.compile(r"[^\S\n]*\([^\S\n]*\)")
-_REDIRECTION = re.compile(r"(\d+|\{\w+\})?(<<<|<<-|<<|<>|>>|>\||>&|<&|<(?!\()|>(?!\())|(&>>|&>)")
+_ASSIGNMENT = lazy_re.compile(rf"({_NAME})(\[[^\]\s]*\])?(\+?)=")
+_FUNCTION = lazy_re.compile(r"[^\S\n]*\([^\S\n]*\)")
+_REDIRECTION = lazy_re.compile(r"(\d+|\{\w+\})?(<<<|<<-|<<|<>|>>|>\||>&|<&|<(?!\()|>(?!\())|(&>>|&>)")
 _DO = frozenset(("do", "{"))
 """What begins the body of a `for`."""
 

@@ -5,7 +5,6 @@ A Service answers if it has a ready endpoint. What it says is not known, and ass
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable
 
@@ -19,11 +18,12 @@ from seatrial.kinds.scripts.known_images import caller, flag_value
 from seatrial.kinds.scripts.kubectl_gates import seconds_in
 from seatrial.kinds.scripts.program import ANSWERS, ContainerProgram
 from seatrial.kinds.scripts.run_state import CommandReply, RunState
+from seatrial.model import lazy_re
 from seatrial.model.resource import Ref, annotations_of, dig, listed
 
-_URL = re.compile(r"(?P<scheme>[a-z][-+.a-z0-9]*)://(?:[^\s/@]*@)?(?P<host>[^\s/:?]+)(?::(?P<port>\d+))?")
-_HOST = re.compile(r"(?P<host>[A-Za-z0-9][-A-Za-z0-9.]*):(?P<port>\d+)")
-_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_URL = lazy_re.compile(r"(?P<scheme>[a-z][-+.a-z0-9]*)://(?:[^\s/@]*@)?(?P<host>[^\s/:?]+)(?::(?P<port>\d+))?")
+_HOST = lazy_re.compile(r"(?P<host>[A-Za-z0-9][-A-Za-z0-9.]*):(?P<port>\d+)")
+_LABEL = lazy_re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 SCHEMES = {"http": 80, "https": 443, "redis": 6379, "postgres": 5432, "postgresql": 5432, "mysql": 3306, "tcp": 0}
 
 

@@ -39,6 +39,7 @@ from seatrial.kinds.scripts.syntax import (
     Word,
     nodes_in,
 )
+from seatrial.model import lazy_re
 
 TURNS_MAX = 2_000
 """Of all loops of a script together; one that goes on for longer is not followed."""
@@ -46,8 +47,8 @@ WRITING_TURNS_MAX = 3
 """Of a loop that comes back to where it was and changes something each time."""
 DEPTH_MAX = 60
 """Of commands in commands and in functions; what goes deeper is not followed."""
-_DEFAULTED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*):?=")
-_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+_DEFAULTED = lazy_re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*):?=")
+_RANGE = lazy_re.compile(r"\{(\d+)\.\.(\d+)\}")
 _NOWHERE = frozenset(("/dev/null", "/dev/stderr"))
 
 

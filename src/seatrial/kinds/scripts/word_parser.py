@@ -17,16 +17,17 @@ from seatrial.kinds.scripts.syntax import (
     Variable,
     Word,
 )
+from seatrial.model import lazy_re
 
 DEPTH_MAX = 50
 """Of commands within commands, and of expansions within expansions."""
-_BLANKS = re.compile(r"(?:[ \t\r]|\\\n)+")
-_BARE = re.compile(r"[^\s\\'\"$`;&|()<>]+")
-_INSIDE = re.compile(r'[^\\"$`]+')
-_NAMED = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?!$-])")
-_BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*?$-])(\}|:?[-=+?])")
-_GLOB = re.compile(r"[@?*+!]\(")
-_QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.S)
+_BLANKS = lazy_re.compile(r"(?:[ \t\r]|\\\n)+")
+_BARE = lazy_re.compile(r"[^\s\\'\"$`;&|()<>]+")
+_INSIDE = lazy_re.compile(r'[^\\"$`]+')
+_NAMED = lazy_re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?!$-])")
+_BRACED = lazy_re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*?$-])(\}|:?[-=+?])")
+_GLOB = lazy_re.compile(r"[@?*+!]\(")
+_QUOTES = lazy_re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.S)
 
 
 class UnreadableScript(Exception):

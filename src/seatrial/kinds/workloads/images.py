@@ -5,22 +5,22 @@ Error texts are CRI-O's, as on OpenShift. The internal registry serves the tags 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.kinds import World
 from seatrial.kinds.core.entries import entries
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body, Ref, dig
 
 IMAGES = "image.openshift.io"
-REGISTRY = re.compile(
+REGISTRY = lazy_re.compile(
     r"image-registry\.openshift-image-registry\.svc(?:\.cluster\.local)?:5000/([^/]+)/([^/:@]+)(?::(.+))?"
 )
 PLATFORM_NAMESPACE = "openshift"
 """Where OpenShift has its own image streams."""
 WORKLOADS = ("DaemonSet", "Deployment", "StatefulSet")
 """Kinds that keep containers running."""
-_HASHED = re.compile(r"-[0-9a-f]{32}$")
+_HASHED = lazy_re.compile(r"-[0-9a-f]{32}$")
 """The suffix that ko appends to a program's name."""
 
 

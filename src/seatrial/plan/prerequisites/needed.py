@@ -5,7 +5,6 @@ A rehearsal then fails only for what the release does, not for what the cluster 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -34,6 +33,7 @@ from seatrial.kinds.scripts.program import ASSUMED_VALUE, stand_in
 from seatrial.kinds.storage.volumes import GUESSED
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
+from seatrial.model import lazy_re
 from seatrial.model.program import short
 from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, ref_of, version_of
@@ -75,8 +75,8 @@ NAMED_ONLY: dict[tuple[str, str], Body] = {
 }
 """Bodies for objects that a program only reads by name."""
 FLUX_KINDS = ("HelmRelease", "Kustomization")
-NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-_DATA_KEY = re.compile(r"\.data(?:\.((?:[-\w]|\\+\.)+)|\[\\*'([-.\w]+)\\*'\])")
+NAME = lazy_re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_DATA_KEY = lazy_re.compile(r"\.data(?:\.((?:[-\w]|\\+\.)+)|\[\\*'([-.\w]+)\\*'\])")
 BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 OPERATOR_NAMESPACE = "kube-system"
 """Where operators are assumed to run: a namespace that no release creates."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from lupa.luajit21 import LuaError, LuaMemoryError, LuaRuntime, LuaSyntaxError, lua_type
 
+from seatrial.model import lazy_re
 from seatrial.readiness.argocd.lua import (
     ANY_OBJECT,
     INSTRUCTIONS_MAX,
@@ -74,7 +75,7 @@ return function(text, obj)
 end
 """
 DEPTH_MAX = 100
-_TRACEBACK = re.compile(r"\nstack traceback:.*", re.S)
+_TRACEBACK = lazy_re.compile(r"\nstack traceback:.*", re.S)
 
 
 def answer(request: dict[str, Any] | None) -> dict[str, Any]:

@@ -6,12 +6,12 @@ All text is clean here (`untrusted`), so the scripts only have to write it as te
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from seatrial.graph.linking import Link
 from seatrial.helm.records import NAME as RECORD
+from seatrial.model import lazy_re
 from seatrial.model.finding import Finding
 from seatrial.model.resource import Place, Ref, dig, group_of
 from seatrial.model.result import Change, Comparison, Played, Result, Stop
@@ -31,7 +31,7 @@ from seatrial.report.wording import closing, counted, exit_line
 
 EVENTS_MAX = 400_000
 """Events in one page; a browser shows that many at once. Further rehearsals are left out, and the page says so."""
-VALUE = re.compile(r"\s*[:=]")
+VALUE = lazy_re.compile(r"\s*[:=]")
 """Begins the value in a line of YAML or of a program."""
 WITH_FIXES = "with the fixes"
 """A rehearsal of the same trial with all proven fixes."""

@@ -30,7 +30,6 @@ and install the other charts with `--skip-crds`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -41,6 +40,7 @@ from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.unserved import DEFINITION, Unserved, defines, served_versions
 from seatrial.evidence.webhooks.bundles import is_bundle_conflict
 from seatrial.evidence.writers import writer_of, wrote_before
+from seatrial.model import lazy_re
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release
 from seatrial.model.resource import Ref, group_of, version_of
@@ -50,7 +50,7 @@ from seatrial.phrases.outcome import after_failure, named
 LOSSES_MAX = 6
 CONFLICT = "FieldManagerConflict"
 SHARED = (DEFINITION, "Namespace")
-NUMBER = re.compile(r"\d+(?:[.-]\d+)*")
+NUMBER = lazy_re.compile(r"\d+(?:[.-]\d+)*")
 """The version in the name of a file or folder."""
 
 

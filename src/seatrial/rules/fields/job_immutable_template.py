@@ -33,12 +33,12 @@ which is intended here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.evidence.history import newest_resources
 from seatrial.evidence.moment import Moment
 from seatrial.helm import hooks
+from seatrial.model import lazy_re
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Ref, dig
@@ -56,7 +56,7 @@ from seatrial.phrases.immutable import (
 from seatrial.phrases.objects import in_kubectl
 
 TEMPLATE = ("spec", "template")
-CHANGING = re.compile(r"-(?:r(?:ev)?)?\d+$|-(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{5,64}(?:-|$)")
+CHANGING = lazy_re.compile(r"-(?:r(?:ev)?)?\d+$|-(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{5,64}(?:-|$)")
 """A name with the revision of the release, or with a hash: it changes with every revision, or with its content."""
 
 

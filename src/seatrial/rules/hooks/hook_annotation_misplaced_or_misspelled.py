@@ -43,6 +43,7 @@ from seatrial.evidence.argocd.syncs import ARGOCD, done_by_argocd, is_argocd
 from seatrial.evidence.hooks.runs import done_by_helm
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.helm import argocd_hooks, hooks
+from seatrial.model import lazy_re
 from seatrial.model.finding import Damage, Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import Body, Ref, annotations_of, dig, labels_of
@@ -54,7 +55,7 @@ ARGOCD_KEYS = (argocd_hooks.HOOK, argocd_hooks.WAVE)
 REMOVED = ("crd-install", "test-failure")
 """Events that Helm 3 removed."""
 TEMPLATES = (("spec", "template"), ("spec", "jobTemplate"), ("spec", "jobTemplate", "spec", "template"))
-LIKE_A_HOOK = re.compile(r"helm\.sh[/.]?hooks?\b.*", re.IGNORECASE)
+LIKE_A_HOOK = lazy_re.compile(r"helm\.sh[/.]?hooks?\b.*", re.IGNORECASE)
 
 
 class AnnotationFault(Struct, frozen=True):

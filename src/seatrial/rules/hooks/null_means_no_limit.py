@@ -25,10 +25,10 @@ A TTL can be set while the Job exists. An hour is enough to read its log.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.evidence.moment import Moment, found, moments
+from seatrial.model import lazy_re
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Resource
 from seatrial.model.resource import dig
@@ -41,7 +41,7 @@ LIMITS = {
     "activeDeadlineSeconds": "it may run forever",
 }
 """What happens without the limit."""
-NUMBER = re.compile(r"\d+")
+NUMBER = lazy_re.compile(r"\d+")
 """In a name: the revision of the release, or the version of the chart. The template is the same."""
 
 

@@ -33,12 +33,12 @@ Another name is another object. This one was never created, so nothing is lost.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from seatrial.evidence.crds import is_alike
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.webhooks.calls import outcome_of, state
+from seatrial.model import lazy_re
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.refusal import UNKNOWN_FIELD, FieldCause
 from seatrial.model.release import Case, Resource
@@ -49,14 +49,14 @@ from seatrial.phrases.outcome import after_failure, revisions
 
 ANNOTATIONS_MAX = 262144
 NEVER_ABOUT_A_CHANGE = ("FieldValueRequired", "FieldValueNotSupported", "FieldValueDuplicate", "FieldValueTypeInvalid")
-ABOUT_A_CHANGE = re.compile(
+ABOUT_A_CHANGE = lazy_re.compile(
     r"immutable|may not change|can ?not be (changed|removed|added|decreased|unset)|updates? to|once set|after creation"
     r"|previous|status\.|storedVersions|resourceVersion|terminating"
 )
 CRD = "CustomResourceDefinition"
 NAME = "metadata.name"
-PARTS_OF_A_NAME = re.compile(r"[^-.]+")
-NOT_IN_A_NAME = re.compile(r"[^a-z0-9]")
+PARTS_OF_A_NAME = lazy_re.compile(r"[^-.]+")
+NOT_IN_A_NAME = lazy_re.compile(r"[^a-z0-9]")
 TOO_LONG = ("metadata.annotations", "FieldValueTooLong")
 LAST_APPLIED = (
     "kubectl apply causes this: it writes the whole object into the annotation "

@@ -43,13 +43,14 @@ from collections.abc import Iterator
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.records import recorded_by
 from seatrial.helm import hooks
+from seatrial.model import lazy_re
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, listed
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.outcome import first_named, named
 
-MIGRATES = re.compile(
+MIGRATES = lazy_re.compile(
     r"migrat|schema|\bdb\b|database|upgrade-?db|\bsql\b|alembic|flyway|liquibase|prisma|\bsequelize|\bknex|\brake\b",
     re.IGNORECASE,
 )

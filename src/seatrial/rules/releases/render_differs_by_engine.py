@@ -37,13 +37,14 @@ from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.rotated import same_again
 from seatrial.helm import hooks
 from seatrial.helm import records as helmrecords
+from seatrial.model import lazy_re
 from seatrial.model.finding import Finding, Rule
 from seatrial.model.release import Case
 from seatrial.model.resource import Origin, Pointer, Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.phrases.objects import in_kubectl
 
-SOURCE = re.compile(r"^# Source: [^/\n]+/(?P<path>\S+)\n(?P<text>.*?)(?=^---$|\Z)", re.M | re.S)
+SOURCE = lazy_re.compile(r"^# Source: [^/\n]+/(?P<path>\S+)\n(?P<text>.*?)(?=^---$|\Z)", re.M | re.S)
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:

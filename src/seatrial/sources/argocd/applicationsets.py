@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, listed, metadata, name_of
 from seatrial.sources.argocd.generators import Ground, flat, generated, own_template
@@ -27,12 +28,12 @@ NORMALIZE = (
 """A template function of Argo CD that Helm does not have."""
 NO_VALUE, MARK = "<no value>", "<\u2205>"
 """Go's text for a missing key, and its placeholder: Helm removes Go's text."""
-_NORMALIZE = re.compile(r"\bnormalize\b")
-_ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
-_FIELD = re.compile(r"\{\{-?\s*\.(\w+(?:\.\w+)*)\s*-?\}\}")
-_SCOPES = re.compile(r"\b(range|with|if|define|block)\b")
+_NORMALIZE = lazy_re.compile(r"\bnormalize\b")
+_ACTION = lazy_re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_FIELD = lazy_re.compile(r"\{\{-?\s*\.(\w+(?:\.\w+)*)\s*-?\}\}")
+_SCOPES = lazy_re.compile(r"\b(range|with|if|define|block)\b")
 """Actions that change the dot, or decide whether a key is used."""
-_KEY = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_KEY = lazy_re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 
 def applications_of(application_set: Body, repos: Repos) -> list[Body]:

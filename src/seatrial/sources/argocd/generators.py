@@ -5,7 +5,6 @@ Upstream: `applicationset/generators` of Argo CD 3.5.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -15,6 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body, dig, listed
 from seatrial.sources import disk
@@ -28,7 +28,7 @@ IN_CLUSTER: Body = {"name": "in-cluster", "nameNormalized": "in-cluster", "serve
 FILES_MAX = 20_000
 NAME_MAX = 253
 KINDS = ("list", "git", "clusters", "matrix", "merge")
-_NOT_IN_NAMES = re.compile(r"[^-a-z0-9.]")
+_NOT_IN_NAMES = lazy_re.compile(r"[^-a-z0-9.]")
 
 Fill = Callable[[Any, Body], Any]
 """Fills a template with parameters."""

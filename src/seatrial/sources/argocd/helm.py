@@ -5,7 +5,6 @@ Upstream: `helmTemplate` and `getResolvedValueFiles` in reposerver/repository/re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.helm import hooks
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.options import ValueFlags
 from seatrial.model.release import Release
@@ -27,8 +27,8 @@ from seatrial.text.source import Text
 NO_COMMIT = "0" * 40
 """Placeholder for the commit of a source: what is rehearsed usually has none yet."""
 TESTS = ("test", "test-success")
-_VARIABLE = re.compile(r"\$(?:\{(\w*)\}|(\w+)|(\$))")
-_COMMA = re.compile(r"(?<!\\),")
+_VARIABLE = lazy_re.compile(r"\$(?:\{(\w*)\}|(\w+)|(\$))")
+_COMMA = lazy_re.compile(r"(?<!\\),")
 
 
 class HelmSource(Struct, frozen=True):

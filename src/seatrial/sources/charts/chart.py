@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.resource import Body
 from seatrial.sources import disk, git
@@ -47,7 +47,7 @@ FOLDERS = (TEMPLATES, "crds/")
 """What Helm itself reads of a chart. Templates read the rest as `.Files`."""
 
 _READS_FILES = b"Files"
-_CASE = re.compile(r"ci/[^/]*-values\.yaml")
+_CASE = lazy_re.compile(r"ci/[^/]*-values\.yaml")
 """Where chart-testing (`ct`) looks for the values a chart is tested with."""
 
 

@@ -5,27 +5,27 @@ Reads text only; the effect of a condition is found by rendering.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.model.resource import Place
 from seatrial.sources.charts.chart import template_texts
 from seatrial.sources.charts.files import ChartFiles
 from seatrial.sources.charts.gotemplate import TemplateAction, actions, definitions
 from seatrial.text.source import Text
 
-_ASKS = re.compile(
+_ASKS = lazy_re.compile(
     r"\.Release\.(?:IsInstall|IsUpgrade|Revision)\b|\.Capabilities\.APIVersions\b|\blookup\b"
     r"|\b(?:rand[A-Z]\w*|gen(?:PrivateKey|CA\w*|SignedCert\w*|SelfSignedCert\w*)|uuidv4|now|shuffle|htpasswd|bcrypt)\b"
 )
-_ACT = re.compile(r"\.Release\.(?:IsInstall|IsUpgrade)\b")
-_CHANCE = re.compile(r"\b(?:rand[A-Z]\w*|genPrivateKey|uuidv4|shuffle)\b")
-_KINDS = re.compile(r"\.Capabilities\.APIVersions\b")
-_LOOKUP = re.compile(r"\blookup\b")
-_CALL = re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
-_DECIDES = re.compile(r"(?:else\s+)?(?:if|with|range)\b")
+_ACT = lazy_re.compile(r"\.Release\.(?:IsInstall|IsUpgrade)\b")
+_CHANCE = lazy_re.compile(r"\b(?:rand[A-Z]\w*|genPrivateKey|uuidv4|shuffle)\b")
+_KINDS = lazy_re.compile(r"\.Capabilities\.APIVersions\b")
+_LOOKUP = lazy_re.compile(r"\blookup\b")
+_CALL = lazy_re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
+_DECIDES = lazy_re.compile(r"(?:else\s+)?(?:if|with|range)\b")
 
 
 class Condition(Struct, frozen=True):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.sources import disk
 from seatrial.sources.charts.chart import ChartSource, opened, template_texts
@@ -17,7 +17,7 @@ from seatrial.sources.charts.folder import charts_in
 from seatrial.sources.charts.gotemplate import actions, definitions
 from seatrial.sources.files import shown
 
-_CALL = re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
+_CALL = lazy_re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
 
 
 def consumers_of(library: ChartSource, folder: str) -> Iterator[str]:

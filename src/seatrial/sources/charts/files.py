@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import re
 import stat
 import tarfile
 import zlib
@@ -20,6 +19,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.sources import disk, git
 from seatrial.sources.charts import helmignore
@@ -31,7 +31,7 @@ FILES_MAX = 10_000
 """Helm has no such limit; a chart with more files needs a .helmignore."""
 
 _BOM = b"\xef\xbb\xbf"
-_DRIVE = re.compile(r"[a-zA-Z]:/")
+_DRIVE = lazy_re.compile(r"[a-zA-Z]:/")
 
 
 class TooLarge(CannotContinue):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from seatrial.model import lazy_re
 from seatrial.sources import disk, git
 from seatrial.sources.charts.dependencies import CHART_FILE, dependencies_of, described
 from seatrial.sources.charts.files import read_folder
@@ -15,7 +15,7 @@ DEPTH_MAX = 4
 HEAD_BYTES = 64 * 1024
 """How much of a file is read to see whether it is a Kubernetes object."""
 
-_OBJECT = re.compile(rb"(?m)^(apiVersion|kind):")
+_OBJECT = lazy_re.compile(rb"(?m)^(apiVersion|kind):")
 
 
 def charts_in(folder: Path) -> list[Path]:

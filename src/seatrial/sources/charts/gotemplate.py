@@ -7,21 +7,23 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
+
 SPACE = " \t\r\n"
 """The characters that `{{-` and `-}}` trim."""
 
 # An action: whether it trims the text before it, its content, whether it trims the text after it.
-_ACTION = re.compile(
+_ACTION = lazy_re.compile(
     r"\{\{(?P<before>-(?=\s))?"
     r"(?P<says>\s*/\*.*?\*/\s*?|(?:[^\"`'}]|\"(?:\\.|[^\"\\])*\"|`[^`]*`|'(?:\\.|[^'\\])*'|\}(?!\}))*?)"
     r"(?P<after>(?<=\s)-)?\}\}",
     re.DOTALL,
 )
-_OPENS = re.compile(r"(if|range|with|define|block)\b")
-_ENDS = re.compile(r"end\b")
-_NAME = re.compile(r'define\s+("(?:\\.|[^"\\])*"|`[^`]*`)')
-_SILENT = re.compile(r"/\*|\$\w*(\s*,\s*\$\w+)?\s*:?=[^=]|(if|else|range|with|end|define|break|continue|fail)\b")
-_LINE = re.compile(r"[^\n]*\n?")
+_OPENS = lazy_re.compile(r"(if|range|with|define|block)\b")
+_ENDS = lazy_re.compile(r"end\b")
+_NAME = lazy_re.compile(r'define\s+("(?:\\.|[^"\\])*"|`[^`]*`)')
+_SILENT = lazy_re.compile(r"/\*|\$\w*(\s*,\s*\$\w+)?\s*:?=[^=]|(if|else|range|with|end|define|break|continue|fail)\b")
+_LINE = lazy_re.compile(r"[^\n]*\n?")
 
 
 class TemplatePiece(Struct, frozen=True):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.text import regex
 from seatrial.text.source import Text
@@ -15,7 +16,7 @@ FILE = ".helmignore"
 TEMPLATES = "templates/"
 
 # The parts of a pattern of filepath.Match; a backslash escapes the next character.
-_PART = re.compile(
+_PART = lazy_re.compile(
     r"\\(?P<escaped>.)|(?P<star>\*)|(?P<any>\?)|\[(?P<set>\^?(?:\\.|[^\\\]])+)\]|(?P<bad>[\[\\])|(?P<plain>.)"
 )
 

@@ -6,16 +6,16 @@ boolean decides; without one, a true tag enables and false tags disable; otherwi
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.model.release import Pin
 from seatrial.model.resource import Body, dig
 from seatrial.sources.charts.values import merged
 
-_EXACT = re.compile(r"v?\d+\.\d+\.\d+\S*")
+_EXACT = lazy_re.compile(r"v?\d+\.\d+\.\d+\S*")
 
 
 class Switch(Struct, frozen=True):

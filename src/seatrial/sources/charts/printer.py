@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.model import lazy_re
 from seatrial.sources.charts.dependencies import dependencies_of, described
 from seatrial.sources.charts.files import ChartFiles, with_file
 
@@ -25,7 +26,7 @@ COPY = ".marked"
 NO_VALUE = "<no value>"
 """Go's text for a missing value, which Helm removes from what a file renders to."""
 MANIFESTS = (".yaml", ".yml", ".json")
-_PRINTED = re.compile(r'^  (?P<what>texts|charts): "(?P<text>[\w+/=]*)"$', re.M)
+_PRINTED = lazy_re.compile(r'^  (?P<what>texts|charts): "(?P<text>[\w+/=]*)"$', re.M)
 _START = """{{- $texts := dict }}{{- $charts := list }}{{- $0 := . }}
 """
 _END = """apiVersion: v1

@@ -8,7 +8,6 @@ a named template that an action only writes out: there, the copy calls a marked 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.model.resource import Place
 from seatrial.sources.charts.gotemplate import Definition, TemplatePiece, definitions, pieces
 from seatrial.text.source import Edit, Span, Text, edited
@@ -23,13 +23,13 @@ from seatrial.text.source import Edit, Span, Text, edited
 Writer = Literal["text", "value", "call"]
 """The origin of a piece: text of the template, the value of an action, or a template that an action calls."""
 
-_CALLS = re.compile(r"\b(include|template|block|tpl|toYaml|toYamlPretty|nindent|indent|Files)\b")
-_PLAIN_CALL = re.compile(r"""(?:include|template)\s+("[^"\\]+")\s([^|"`]|"[^"]*")*(?:\|\s*n?indent\s+\d+)?""")
+_CALLS = lazy_re.compile(r"\b(include|template|block|tpl|toYaml|toYamlPretty|nindent|indent|Files)\b")
+_PLAIN_CALL = lazy_re.compile(r"""(?:include|template)\s+("[^"\\]+")\s([^|"`]|"[^"]*")*(?:\|\s*n?indent\s+\d+)?""")
 """A named template that is written out unchanged except for its indentation."""
 _COPIED = ".marked"
 
 _MARK = "\ue000{file} {line} {writer}\ue001"
-_MARKED = re.compile(r"\ue000(\d+) (\d+) (\w+)\ue001")
+_MARKED = lazy_re.compile(r"\ue000(\d+) (\d+) (\w+)\ue001")
 _RESERVED = ("\ue000", "\ue001")
 
 

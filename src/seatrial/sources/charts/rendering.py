@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.helm import hooks
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.masking import hidden
 from seatrial.model.release import Pin, Release, Resource
@@ -31,9 +32,9 @@ from seatrial.text.source import Span, Text
 from seatrial.text.yamlfile import BrokenYaml, Document, documents, parse
 
 # As `SplitManifests` in pkg/release/v1/util/manifest.go of Helm 4.2, which leaves out what is blank.
-_SECRET = re.compile(r"""^["']?kind["']?:\s*["']?Secret\b""", re.M)
-_SEPARATOR = re.compile(r"^---[ \t]*", re.MULTILINE)
-_PLACE = re.compile(r"([^\s:()\"]+/[^\s:()\"]+):(\d+)(?::(\d+))?")
+_SECRET = lazy_re.compile(r"""^["']?kind["']?:\s*["']?Secret\b""", re.M)
+_SEPARATOR = lazy_re.compile(r"^---[ \t]*", re.MULTILINE)
+_PLACE = lazy_re.compile(r"([^\s:()\"]+/[^\s:()\"]+):(\d+)(?::(\d+))?")
 
 
 Texts = dict[str, str]
@@ -55,7 +56,7 @@ class Shadow(Struct, frozen=True):
     files: tuple[str, ...]
 
 
-_NIL = re.compile(r"at <(?P<path>(?:\$?\.Values)(?:\.\w+)+)>:\s+nil pointer evaluating")
+_NIL = lazy_re.compile(r"at <(?P<path>(?:\$?\.Values)(?:\.\w+)+)>:\s+nil pointer evaluating")
 
 
 class NotRendered(CannotContinue):

@@ -9,14 +9,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.model.resource import Body, dig
 
-_WORD = re.compile(
+_WORD = lazy_re.compile(
     r"""\s*((?:\((?:[^()"]|"[^"]*"|\([^()]*(?:\([^()]*\)[^()]*)*\))*\)|"[^"]*"|`[^`]*`|[^\s()|"`])+|\|)"""
 )
 """One argument of a command, with parentheses up to three deep, or the bar between two commands."""
-_VALUE = re.compile(r"\.Values((?:\.\w+)+)")
-_SWITCH = re.compile(
+_VALUE = lazy_re.compile(r"\.Values((?:\.\w+)+)")
+_SWITCH = lazy_re.compile(
     r"(?:enabled?|disabled?|created?|install|deploy)|(?:enable|disable|create|install|deploy|use)[A-Z]\w*"
 )
 _LITERALS: dict[str, Any] = {"true": True, "false": False, "nil": None}

@@ -7,10 +7,10 @@ The order is that of `MergeValues` in pkg/cli/values/options.go of Helm 4.2: fil
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.options import ValueFlags
 from seatrial.model.resource import Body
@@ -18,7 +18,7 @@ from seatrial.sources.files import as_text, read_bytes, read_text
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import documents
 
-_SPECIAL = re.compile(r"[\\.,=\[\]{}]")
+_SPECIAL = lazy_re.compile(r"[\\.,=\[\]{}]")
 _KEPT = "\ue000"
 """Prefix of the placeholder for a value that an expression does not touch; also keeps an empty mapping or list."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.model.release import Vanished
 from seatrial.model.resource import Body, Place
 from seatrial.sources.charts.chart import ChartSource, find_file, own_values
@@ -17,12 +18,12 @@ from seatrial.sources.charts.values import merged
 PLACES_MIN = 2
 """A value with a single key may be an intended switch."""
 
-_ASSIGNED = re.compile(r"(\$\w+)\s*:=\s*(.*)", re.S)
-_ASKED = re.compile(r"(?:if|with)\s+(.*)", re.S)
-_OPENS = re.compile(r"(?:range|define|block)\b")
-_ELSE = re.compile(r"else\b")
-_ENDS = re.compile(r"end\b")
-_KIND = re.compile(r"^kind:\s*([A-Za-z]+)\s*$", re.M)
+_ASSIGNED = lazy_re.compile(r"(\$\w+)\s*:=\s*(.*)", re.S)
+_ASKED = lazy_re.compile(r"(?:if|with)\s+(.*)", re.S)
+_OPENS = lazy_re.compile(r"(?:range|define|block)\b")
+_ELSE = lazy_re.compile(r"else\b")
+_ENDS = lazy_re.compile(r"end\b")
+_KIND = lazy_re.compile(r"^kind:\s*([A-Za-z]+)\s*$", re.M)
 UNKNOWN = ""
 """The condition of a block that is not evaluated: a loop, a named template, an `else`."""
 

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.options import ValueFlags
 from seatrial.model.release import Release, Resource
@@ -38,10 +39,10 @@ UNKNOWN = "seatrial-unknown-"
 EDITS = ("patches", "images", "components", "namePrefix", "nameSuffix")
 """Fields that kustomize-controller copies into the kustomization before it builds it."""
 SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
-_BETWEEN_OBJECTS = re.compile(r"^(?=---)", re.M)
+_BETWEEN_OBJECTS = lazy_re.compile(r"^(?=---)", re.M)
 UNREADABLE = "seatrial-unreadable-"
 """Placeholder for a variable with a syntax error."""
-_WORDS = re.compile(rf"{UNREADABLE}(\w+)-")
+_WORDS = lazy_re.compile(rf"{UNREADABLE}(\w+)-")
 
 
 class BuiltPath(Struct, frozen=True):

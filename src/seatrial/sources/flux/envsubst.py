@@ -10,6 +10,8 @@ import fnmatch
 import re
 from collections.abc import Callable
 
+from seatrial.model import lazy_re
+
 Lookup = Callable[[str, bool], str]
 """Looks up a name; the flag says whether there is a default."""
 
@@ -18,7 +20,7 @@ BAD = "bad substitution"
 NO_BRACE = "missing closing brace"
 NO_NAME = "unable to parse variable name"
 NO_PARAMETER = "unable to parse substitution within function"
-_NAME = re.compile(r"\w+")
+_NAME = lazy_re.compile(r"\w+")
 _CASE: dict[str, Callable[[str], str]] = {
     ",": lambda text: text[:1].lower() + text[1:],
     ",,": str.lower,

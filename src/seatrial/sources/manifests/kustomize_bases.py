@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.sources import disk
 from seatrial.sources.files import read_text, shown, within
@@ -17,7 +18,7 @@ BASES = ("resources", "bases", "components", "crds", "configurations")
 PLUGINS = ("generators", "transformers", "validators")
 """Files with a configuration of their own, which may name further files; or such a configuration as text."""
 FOLDERS_MAX = 2000
-_REMOTE = re.compile(
+_REMOTE = lazy_re.compile(
     r"^(?:[\w.-]+=)?(?:[a-z][a-z0-9+.-]*:(?://|:)|gh:|[^/@\s]+@[^/\s]+:|(?:www\.)?github\.com[:/])"
     r"|\?(?:.*&)?(?:ref|version|timeout|submodules)=|\.git(?:[/?]|$)|/_git/",
     re.I,

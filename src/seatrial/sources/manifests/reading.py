@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.release import Release
 from seatrial.model.resource import Place, group_of
@@ -25,8 +26,8 @@ KEYS_MIN = 2
 
 _DOING = "read the manifests"
 _WORDS = r"(apiVersion|kind|metadata|items)"
-_YAML_KEY = re.compile(rf"^(?:---[ \t]+)?[\"']?{_WORDS}[\"']?[ \t]*:", re.M)
-_JSON_KEY = re.compile(rf"[\"']?{_WORDS}[\"']?\s*:")
+_YAML_KEY = lazy_re.compile(rf"^(?:---[ \t]+)?[\"']?{_WORDS}[\"']?[ \t]*:", re.M)
+_JSON_KEY = lazy_re.compile(rf"[\"']?{_WORDS}[\"']?\s*:")
 
 
 def read_manifests(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from seatrial.model import lazy_re
 from seatrial.sources.pulumi.failures import words_of
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.process import ProgramExit
@@ -13,8 +14,10 @@ from seatrial.sources.pulumi.project import PulumiProject
 ENVIRONMENT = {"TS_NODE_LOG_ERROR": "true"}
 """Lets ts-node continue after an error, so that all errors are reported, and what the program would do."""
 ERRORS_MAX = 6
-ERROR = re.compile(r"^(?P<file>\S.*?)\((?P<line>\d+),\d+\): error (?P<words>TS\d+: .*)$(?P<more>(?:\n +.*)*)", re.M)
-COLOURS = re.compile(r"\x1b\[\d*m")
+ERROR = lazy_re.compile(
+    r"^(?P<file>\S.*?)\((?P<line>\d+),\d+\): error (?P<words>TS\d+: .*)$(?P<more>(?:\n +.*)*)", re.M
+)
+COLOURS = lazy_re.compile(r"\x1b\[\d*m")
 
 
 def refused(ended: ProgramExit, project: PulumiProject, monitor: Monitor) -> str:

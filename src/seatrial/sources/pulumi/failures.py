@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.resource import Body
 from seatrial.sources.pulumi.process import ProgramExit
 from seatrial.sources.pulumi.project import PulumiProject
 
 FRAMES_MAX = 6
-NOT_CONFIGURED = re.compile(r"^Missing required configuration variable '([^']+)'")
+NOT_CONFIGURED = lazy_re.compile(r"^Missing required configuration variable '([^']+)'")
 OTHERS = {"site-packages", "node_modules"}
 """Folders inside of a project that contain third-party code."""
 

@@ -13,15 +13,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from seatrial.model import lazy_re
+
 NODE, PYTHON = "@pulumi/kubernetes", r"pulumi[-_]kubernetes"
 UPSERTS = (4, 0), (4, 29)
 """The releases, from and before, that take over existing objects."""
 _VERSION = r"v?(\d+\.\d+\.\d+)"
-_YARN = re.compile(rf'^"?{re.escape(NODE)}@[^\n]*:\n\s+"?version"?:?\s+"?{_VERSION}', re.M)
-_PNPM = re.compile(rf"^\s+['\"]?/?{re.escape(NODE)}[@/]{_VERSION}", re.M)
-_REQUIREMENT = re.compile(rf"^\s*{PYTHON}(?:\[.*\])?\s*==\s*{_VERSION}", re.M | re.I)
-_TOML = re.compile(rf'name = "{PYTHON}"\nversion = "{_VERSION}"', re.I)
-_GO = re.compile(rf"github\.com/pulumi/pulumi-kubernetes/sdk/v\d+ {_VERSION}")
+_YARN = lazy_re.compile(rf'^"?{re.escape(NODE)}@[^\n]*:\n\s+"?version"?:?\s+"?{_VERSION}', re.M)
+_PNPM = lazy_re.compile(rf"^\s+['\"]?/?{re.escape(NODE)}[@/]{_VERSION}", re.M)
+_REQUIREMENT = lazy_re.compile(rf"^\s*{PYTHON}(?:\[.*\])?\s*==\s*{_VERSION}", re.M | re.I)
+_TOML = lazy_re.compile(rf'name = "{PYTHON}"\nversion = "{_VERSION}"', re.I)
+_GO = lazy_re.compile(rf"github\.com/pulumi/pulumi-kubernetes/sdk/v\d+ {_VERSION}")
 
 
 class LockedProvider(Struct, frozen=True):

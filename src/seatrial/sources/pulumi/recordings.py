@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from urllib.parse import unquote, urlparse
 from msgspec import Struct
 
 from seatrial.graph import needs_of
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import CHART_V4, HELM_RELEASE, KUBERNETES, STACK, api_version_of, short
 from seatrial.model.release import Resource
@@ -37,7 +37,7 @@ GOING = ("delete", "delete-replaced", "discard", "discard-replaced", "read-disca
 HOLDS_VALUES = {"Secret": ("data", "stringData"), "ConfigMap": ("data", "binaryData")}
 """Fields that may be encrypted: their keys are known from the objects that refer to them."""
 ENCRYPTED = base64.b64encode(SECRET.encode()).decode()
-URN = re.compile(r'"urn":\s*("(?:[^"\\]|\\.)*")')
+URN = lazy_re.compile(r'"urn":\s*("(?:[^"\\]|\\.)*")')
 
 
 class Recording(Struct, frozen=True):

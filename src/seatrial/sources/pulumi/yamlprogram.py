@@ -7,10 +7,10 @@ dropped with a warning, so a misspelled `dependsOn` depends on nothing.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
+from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import LOCAL_COMPONENTS, PROVIDER, REMOTE_COMPONENTS, api_version_of
 from seatrial.model.resource import Body
@@ -25,8 +25,8 @@ OPTIONS = (
     *("retainOnDelete", "deletedWith"),
 )
 KEYS = ("type", "name", "defaultProvider", "properties", "get", "options")
-REFERENCE = re.compile(r"(?<!\$)\$\{([^}]+)\}")
-STEP = re.compile(r"\[\"([^\"]+)\"\]|\['([^']+)'\]|\[(\d+)\]|\.?([^.\[\]]+)")
+REFERENCE = lazy_re.compile(r"(?<!\$)\$\{([^}]+)\}")
+STEP = lazy_re.compile(r"\[\"([^\"]+)\"\]|\['([^']+)'\]|\[(\d+)\]|\.?([^.\[\]]+)")
 NO_CHART = (
     "Helm Chart resources are not supported in YAML, consider using the Helm Release resource instead: "
     "https://www.pulumi.com/registry/packages/kubernetes/api-docs/helm/v3/release/"
