@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib import resources
+from pkgutil import get_data
+
+from seatrial.model import lazy_re
 
 # Minimum, maximum and names of each of the five fields.
 _MONTHS = {
@@ -23,7 +25,7 @@ _FIELDS: tuple[tuple[int, int, dict[str, int]], ...] = (
     (0, 6, _DAYS),
 )
 _DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
-_DURATION = re.compile(r"@every (\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+")
+_DURATION = lazy_re.compile(r"@every (\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+")
 
 
 class _InvalidSchedule(Exception):
@@ -54,7 +56,7 @@ def zone_faults(zone: str) -> Iterator[str]:
 @cache
 def _zones() -> frozenset[str]:
     """The names in the time zone database of Go 1.26 (lib/time/zoneinfo.zip), which API servers contain."""
-    return frozenset(resources.files(__package__).joinpath("timezones.txt").read_text(encoding="utf-8").split())
+    return frozenset((get_data(__name__, "timezones.txt") or b"").decode().split())
 
 
 def _read(schedule: str) -> None:

@@ -11,7 +11,7 @@ import binascii
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from functools import cache
-from importlib import resources
+from pkgutil import get_data
 from typing import Any
 
 from msgspec import Struct
@@ -39,7 +39,7 @@ def rewritten(body: Body) -> Body | None:
 @cache
 def _tables() -> tuple[dict[tuple[str, str], str], dict[str, str]]:
     """The type of each kind, and the fields of each struct, unparsed."""
-    text = resources.files(__package__).joinpath("go_types.txt").read_text(encoding="utf-8")
+    text = (get_data(__name__, "go_types.txt") or b"").decode()
     kinds: dict[tuple[str, str], str] = {}
     structs: dict[str, str] = {}
     for line in text.splitlines():
