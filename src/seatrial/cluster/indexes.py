@@ -13,6 +13,8 @@ from seatrial.kinds.workloads.scheduler import claim_of_volume
 from seatrial.model.resource import Body, Ref
 
 Key = TypeVar("Key", bound=Hashable)
+OF_KUBERNETES = ("", "apps", "batch")
+"""The groups of its workloads."""
 
 
 class Indexes:
@@ -36,11 +38,13 @@ class Indexes:
     def changed(self, ref: Ref, before: Body | None, after: Body | None, kind: Kind | None) -> None:
         if ref.kind == "ConfigMap" and not ref.group:
             self._scripts(ref, after)
-        if kind is not None and ref.kind in RUN_SCRIPTS:
-            _update(self.producers, ref, before, after, lambda body: self._made_by(kind, ref, body))
+        same_spec = before is not None and after is not None and before.get("spec") is after.get("spec")
+        if kind is not None and ref.kind in RUN_SCRIPTS and kind.group in OF_KUBERNETES:
+            if not same_spec:  # Its scripts are there, and its namespace never changes.
+                _update(self.producers, ref, before, after, lambda body: self._made_by(kind, ref, body))
         elif kind is not None:
             _update(self.producers, ref, before, after, kind.produces)
-        if before is not None and after is not None and before.get("spec") is after.get("spec"):
+        if same_spec:
             return  # What follows is read from the spec.
         if ref.kind in WORKLOADS:
             _update(self.workloads, ref, before, after, running_images)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
 
 from seatrial.graph import config_maps, products_of
 from seatrial.kinds.operators.generated_crds import GENERATORS, crds_of
@@ -10,18 +11,28 @@ from seatrial.kinds.operators.generic import deployment_of, described_crd, descr
 from seatrial.kinds.operators.starting import crds_created, creator_in
 from seatrial.kinds.operators.table import operator_kinds
 from seatrial.kinds.scripts.commands import RUN_SCRIPTS
-from seatrial.model.release import Case, Resource
+from seatrial.model.release import Case, Release, Resource, once
 from seatrial.model.resource import Body, Ref
 from seatrial.model.trial import Operator
 
 
 def products(case: Case, resource: Resource) -> list[Ref]:
     """The objects that an object leads to, through Kubernetes or through a known or described operator."""
-    beside = config_maps(case.all_resources()) if resource.ref.kind in RUN_SCRIPTS else {}
+    beside = _config_maps(case) if resource.ref.kind in RUN_SCRIPTS else {}
     if not case.operators:
         return products_of(resource, beside=beside)
     kinds = (kind for operator in case.operators for kind in described_kinds(operator))
     return products_of(resource, {(kind.group, kind.kind): kind for kind in kinds}, beside)
+
+
+def _config_maps(case: Case) -> Mapping[Ref, Resource]:
+    """The ConfigMaps of a case, each as its last release has it."""
+    releases = [release for release in (case.before, *case.releases) if release]
+    return ChainMap(*(_config_maps_of(release) for release in reversed(releases)))
+
+
+def _config_maps_of(release: Release) -> dict[Ref, Resource]:
+    return once(release, "config maps", lambda: config_maps((*release.resources, *release.crds)))
 
 
 def maker(case: Case, ref: Ref) -> str:

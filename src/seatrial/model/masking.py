@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from seatrial.model import lazy_re
 from seatrial.model.engine import EngineId
 from seatrial.model.finding import FileEdit
+from seatrial.model.refusal import NO_FAILURE
 from seatrial.model.release import RECORD_TYPE, Case
 from seatrial.model.resource import Body, Origin, Place, Ref
 from seatrial.model.result import Patch
@@ -67,6 +68,9 @@ class Mask:
             return value
         if isinstance(value, str):
             return self.text(value)
+        if isinstance(value, Event) and value.refusal is None and value.failure is NO_FAILURE:  # As most of them.
+            shown = self.text(value.message)
+            return value if shown == value.message else replace(value, message=shown)
         if isinstance(value, tuple | list):
             found = [self.whole(one) for one in value]
             return value if all(map(_same, found, value)) else type(value)(found)

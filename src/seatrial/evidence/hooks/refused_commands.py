@@ -14,7 +14,7 @@ from seatrial.helm import hooks
 from seatrial.kinds.access.authorizer import decide, denied, service_account
 from seatrial.kinds.access.rbac import GROUP
 from seatrial.kinds.core.objectmeta import controller_of
-from seatrial.kinds.scripts.commands import ANY_RIGHT, NeededRight, needed_in_branches
+from seatrial.kinds.scripts.commands import ANY_RIGHT, NeededRight, needed_in_branches, runs_scripts
 from seatrial.model.release import Case, Release, Resource
 from seatrial.model.resource import Body, Ref, annotations_of, dig, group_of, listed
 from seatrial.model.timeline import Event, Rehearsal
@@ -95,6 +95,8 @@ def refused_in_branches(rehearsal: Rehearsal, case: Case) -> Iterator[RefusedCom
         if by in looked:
             continue  # One pod of a thousand is enough.
         looked.add(by)
+        if not runs_scripts(event.after.get("spec") or {}, event.object.namespace):
+            continue
         world = {**state(rehearsal, last[event.object]), event.object: event.after}
         owner = release.find(_owner(world, event.object))
         account = Ref("ServiceAccount", event.object.namespace, name)

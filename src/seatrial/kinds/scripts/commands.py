@@ -103,6 +103,12 @@ def needed_in_branches(
                 yield NeededRight(request.access, "may", False, request.says, words, place)
 
 
+def runs_scripts(spec: Body, namespace: str) -> bool:
+    """Whether a container may run a script; all other commands always run."""
+    found = ((container, _words(container, environment(container, namespace))) for _, container in containers_of(spec))
+    return any(_script_path(container) or script_of(words)[0] is not None for container, words in found)
+
+
 def commands_run(spec: Body, namespace: str, config_maps: ConfigMaps = _none) -> Iterator[tuple[Path, ShellCommand]]:
     """The commands in the containers of a pod with this spec, each with the path of its container."""
     for place, container in containers_of(spec):
@@ -223,11 +229,16 @@ def _with_command(value: Any, path: Path, script: str) -> Any:
 
 def _mounted_script(container: Body, spec: Body, config_maps: ConfigMaps) -> str | None:
     """The text of a script file that a container runs, if it comes from a ConfigMap."""
+    path = _script_path(container)
+    return mounted_file(path, container, spec, config_maps) if path else None
+
+
+def _script_path(container: Body) -> str:
+    """The file that a container runs, if it names one."""
     words = [str(word) for word in (*listed(container, "command"), *listed(container, "args"))]
     if words and words[0].rpartition("/")[2] in SHELLS:
         words = [word for word in words[1:] if not word.startswith("-")]
-    path = words[0] if words and words[0].startswith("/") else ""
-    return mounted_file(path, container, spec, config_maps) if path else None
+    return words[0] if words and words[0].startswith("/") else ""
 
 
 def mounted_file(path: str, container: Body, spec: Body, config_maps: ConfigMaps) -> str | None:
