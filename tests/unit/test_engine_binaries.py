@@ -81,6 +81,7 @@ apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: root, namespace: argocd}
 spec:
+  project: default
   source: {repoURL: "https://git.example/all.git", path: apps, targetRevision: 1.*}
   destination: {server: "https://kubernetes.default.svc", namespace: argocd}
 """
@@ -89,6 +90,7 @@ apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: web, namespace: argocd}
 spec:
+  project: default
   source: {repoURL: "https://git.example/all.git", path: web, targetRevision: main}
   destination: {server: "https://kubernetes.default.svc", namespace: default}
   syncPolicy: {automated: {}}
@@ -102,6 +104,7 @@ spec:
   template:
     metadata: {name: "{{name}}"}
     spec:
+      project: default
       source: {repoURL: "https://git.example/all.git", path: "{{name}}", targetRevision: main}
       destination: {server: "https://kubernetes.default.svc", namespace: default}
 """

@@ -151,6 +151,12 @@ def _notes(found: FoundApplications, apps: Iterable[App], settings: Settings) ->
     for ref, (body, made) in found.sets.items():
         if rollout_of(body, made) is not None:
             yield _about_steps(ref, settings)
+    for ref in found.roots:
+        if ref in found.applications and "project" not in (found.applications[ref].body.get("spec") or {}):
+            yield (
+                f"argocd: {ref} has no spec.project, so the API server refuses it (spec.project: Required value). It "
+                f"is rehearsed in project {DEFAULT}; add project: {DEFAULT}"
+            )
     for app in apps:
         if app.ref in found.applications:
             yield from _about(app, found.applications[app.ref].body)

@@ -17,11 +17,17 @@ from seatrial.kinds.operators.table import (
 )
 from seatrial.model.resource import Body
 
-ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+PRESERVED = {"x-kubernetes-preserve-unknown-fields": True}
+ANYTHING: Body = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 SUBRESOURCES: dict[str, Body] = {
     "status": {},
     "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
 }
+REQUIRED = {("argoproj.io", "Application"): ("destination", "project")}
+"""By group and kind, the fields of `spec` without which the API server refuses an object.
+
+Upstream: `manifests/crds/application-crd.yaml` of Argo CD 3.5.
+"""
 LABEL = "app.kubernetes.io/name"
 PROTECTED = ("k8s.io", "kubernetes.io")
 APPROVAL = {"api-approved.kubernetes.io": "unapproved, assumed to be there"}
@@ -50,7 +56,7 @@ def crds(operator: OperatorEntry, version: str = "") -> Iterator[Body]:
 def crd_of(kind: OperatorKind, served: Iterable[str], stored: str) -> Body:
     subresources = {name: SUBRESOURCES[name] for name in kind.subresources}
     versions = [
-        {"name": name, "served": True, "storage": name == stored, "schema": ANYTHING, "subresources": subresources}
+        {"name": name, "served": True, "storage": name == stored, "schema": _schema(kind), "subresources": subresources}
         for name in served
     ]
     names = {
@@ -70,6 +76,16 @@ def crd_of(kind: OperatorKind, served: Iterable[str], stored: str) -> Body:
         },
         "spec": {"group": kind.group, "scope": scope, "names": names, "versions": versions},
     }
+
+
+def _schema(kind: OperatorKind) -> Body:
+    """A schema that accepts anything, with the required fields that are known."""
+    required = REQUIRED.get((kind.group, kind.kind))
+    if required is None:
+        return ANYTHING
+    anything = ANYTHING["openAPIV3Schema"]
+    spec = {**anything, "required": list(required), "properties": dict.fromkeys(required, PRESERVED)}
+    return {"openAPIV3Schema": {**anything, "required": ["metadata", "spec"], "properties": {"spec": spec}}}
 
 
 def workloads(operator: OperatorEntry, version: str, namespace: str) -> Iterator[Body]:
