@@ -107,6 +107,8 @@ class Release(Struct, frozen=True, omit_defaults=True, dict=True):
     """The registrations of a Pulumi program, if the release is one."""
     left_out: tuple[Resource, ...] = ()
     """Hooks of its charts that a Pulumi program does not register, or that Argo CD never renders."""
+    behind_lookup: tuple[Resource, ...] = ()
+    """Objects of its charts that Argo CD never renders, because their templates want `lookup` to find something."""
     skipped_crds: tuple[Resource, ...] = ()
     """Objects of a chart's crds/ folder that an option such as `skipCrds` leaves out."""
     skipped: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ from seatrial.model.trial import Step, Trial
 from seatrial.sources import MANIFESTS, git, kind_of
 from seatrial.sources.argocd.gathering import Application, FoundApplications, gather
 from seatrial.sources.argocd.helm import as_argocd_renders
-from seatrial.sources.charts.rendering import hooks_of_upgrades
+from seatrial.sources.charts.rendering import hooks_of_upgrades, objects_behind_lookup
 from seatrial.sources.manifests.reading import read_manifests
 
 VERSIONS = tuple(map(versions.shown, versions.KNOWN))
@@ -70,7 +70,11 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     release = release_of(step, setting, turn=len(earlier))
     if is_chart(step, setting):
         chart, values = setting.opened.chart(step.source), values_of(step, setting)
-        release = replace(release, left_out=hooks_of_upgrades(chart, values, release, **served(setting)))
+        release = replace(
+            release,
+            left_out=hooks_of_upgrades(chart, values, release, **served(setting)),
+            behind_lookup=objects_behind_lookup(chart, values, release, **served(setting)),
+        )
         release = as_argocd_renders(release)
     before = (one.release for one in earlier if one.release is not None)
     scopes = scopes_of((*setting.assumed, *(r.body for one in before for r in (*one.resources, *one.crds))))
@@ -100,6 +104,10 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
             release,
             resources=(*release.resources, *found.resources),
             left_out=(*release.left_out, *(hook for one in found.applications.values() for hook in _left_out(one))),
+            behind_lookup=(
+                *release.behind_lookup,
+                *(r for one in found.applications.values() if one.release for r in one.release.behind_lookup),
+            ),
             skipped_crds=(*release.skipped_crds, *found.skipped_crds),
             pins=(*release.pins, *found.pins),
         ),

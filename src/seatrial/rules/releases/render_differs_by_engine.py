@@ -8,8 +8,9 @@ renders them on the next upgrade. Until then the release counts as deployed and 
 
 Without a cluster there is a third result: `helm template` knows only the built-in APIs unless `--api-versions` adds
 more, `lookup` is empty, and the action is always an install. Engines that deploy rendered manifests (kustomize, Pulumi,
-a pipe into kubectl) get that result; Argo CD passes the APIs of its cluster, but has no `lookup`. A chart does not say
-which engine deploys it: this rule reports only what Helm itself does.
+a pipe into kubectl) get that result; Argo CD passes the APIs of its cluster, but has no `lookup`: it never renders an
+object whose template wants `lookup` to find something. This is reported as a *may*: only the cluster has what is looked
+up.
 
 ## Example
 ```yaml
@@ -32,8 +33,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from seatrial.evidence.argocd.syncs import is_argocd
 from seatrial.evidence.history import GOING
-from seatrial.evidence.moment import Moment, found
+from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.rotated import same_again
 from seatrial.helm import hooks
 from seatrial.helm import records as helmrecords
@@ -48,6 +50,9 @@ SOURCE = lazy_re.compile(r"^# Source: [^/\n]+/(?P<path>\S+)\n(?P<text>.*?)(?=^--
 
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    if is_argocd(rehearsal):
+        yield from _never_rendered(rehearsal, case)
+        return
     for earlier, step in same_again(rehearsal, case):
         if rehearsal.steps[earlier].action != "install" or rehearsal.steps[step].outcome != "ok":
             continue
@@ -56,6 +61,32 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             # An object that replaces another of its kind has the revision number or a random part in its name.
             if _is_new(rehearsal, event) and event.object.kind not in renamed:
                 yield _finding(Moment(rehearsal, case, step), earlier, event)
+
+
+def _never_rendered(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
+    """Objects that Argo CD never renders, because `lookup` finds nothing there; once each."""
+    seen: set[Ref] = set()
+    for moment in moments(rehearsal, case):
+        for resource in moment.release.behind_lookup if moment.release else ():
+            if resource.ref in seen or moment.live(resource.ref) is not None:
+                continue
+            seen.add(resource.ref)
+            yield found(
+                RULE,
+                moment,
+                objects=[resource.ref],
+                damage="failed-deploy",
+                certainty="may",
+                message=f"Argo CD never renders {resource.ref}: its template uses lookup, which finds nothing there",
+                details=(
+                    "Argo CD runs helm template, without a cluster. The template renders the object only if lookup "
+                    "finds something, as it may under helm install or helm upgrade.",
+                    "The Application is Synced and Healthy without it.",
+                ),
+                places=[resource.place("kind")],
+                confirm=f"kubectl get {in_kubectl(resource.ref)}",
+                way_out=(f"Let a value decide whether {resource.ref} is rendered, in place of lookup.",),
+            )
 
 
 def _is_new(rehearsal: Rehearsal, event: Event) -> bool:

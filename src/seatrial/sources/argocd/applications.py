@@ -64,6 +64,7 @@ def render_application(application: Body, repos: Repos, *, globs: bool = True, *
         missing_dependencies=tuple(name for release in releases for name in release.missing_dependencies),
         pins=tuple(pin for release in releases for pin in release.pins),
         left_out=tuple(hook for release in releases for hook in release.left_out),
+        behind_lookup=tuple(resource for release in releases for resource in release.behind_lookup),
         skipped_crds=tuple(crd for release in releases for crd in release.skipped_crds),
     )
     return RenderedApplication(whole)

@@ -45,7 +45,7 @@ class HelmSource(Struct, frozen=True):
 
 
 def helm_release(path: Path, root: Path, asked: HelmSource) -> Release:
-    from seatrial.sources.charts.rendering import hooks_of_upgrades, render
+    from seatrial.sources.charts.rendering import hooks_of_upgrades, objects_behind_lookup, render
 
     helm = asked.source.get("helm") or {}
     options = dict(asked.options)
@@ -63,7 +63,11 @@ def helm_release(path: Path, root: Path, asked: HelmSource) -> Release:
         namespace=str(helm.get("namespace") or asked.namespace),
         **options,
     )
-    release = replace(release, left_out=hooks_of_upgrades(chart, values, release, **options))
+    release = replace(
+        release,
+        left_out=hooks_of_upgrades(chart, values, release, **options),
+        behind_lookup=objects_behind_lookup(chart, values, release, **options),
+    )
     if helm.get("skipCrds"):
         release = replace(release, crds=(), skipped_crds=release.crds)
     if helm.get("skipTests"):

@@ -5,13 +5,15 @@ Reads text only; the effect of a condition is found by rendering.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.model import lazy_re
 from seatrial.model.resource import Place
-from seatrial.sources.charts.chart import template_texts
+from seatrial.sources.charts.chart import TEMPLATES, template_texts
 from seatrial.sources.charts.files import ChartFiles
 from seatrial.sources.charts.gotemplate import TemplateAction, actions, definitions
 from seatrial.text.source import Text
@@ -23,6 +25,7 @@ _ASKS = lazy_re.compile(
 _ACT = lazy_re.compile(r"\.Release\.(?:IsInstall|IsUpgrade)\b")
 _CHANCE = lazy_re.compile(r"\b(?:rand[A-Z]\w*|genPrivateKey|uuidv4|shuffle)\b")
 _KINDS = lazy_re.compile(r"\.Capabilities\.APIVersions\b")
+_ACTION = lazy_re.compile(r"\{\{.*?\}\}", re.S)
 _LOOKUP = lazy_re.compile(r"\blookup\b")
 _CALL = lazy_re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
 _DECIDES = lazy_re.compile(r"(?:else\s+)?(?:if|with|range)\b")
@@ -44,6 +47,24 @@ def has_conditions(chart: ChartFiles) -> bool:
 def looks_up(chart: ChartFiles) -> bool:
     """Whether any template uses `lookup`."""
     return any(_LOOKUP.search(text.content) for text in template_texts(chart))
+
+
+def with_answered_lookups(chart: ChartFiles) -> ChartFiles:
+    """The chart with templates in which every `lookup` finds an object, of which nothing is known.
+
+    `dict` takes the four arguments of `lookup` as two pairs: the result is not empty and has no known field.
+    """
+    files = {
+        path: _answered(content) if path.startswith(TEMPLATES) else content for path, content in chart.files.items()
+    }
+    subcharts = {name: with_answered_lookups(one) for name, one in chart.subcharts.items()}
+    return replace(chart, files=files, subcharts=subcharts)
+
+
+def _answered(template: bytes) -> bytes:
+    """Every column stays where it is."""
+    text = template.decode(errors="surrogateescape")
+    return _ACTION.sub(lambda action: _LOOKUP.sub("dict  ", action[0]), text).encode(errors="surrogateescape")
 
 
 def asks_for_kinds(chart: ChartFiles) -> bool:

@@ -18,7 +18,7 @@ from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, Place
 from seatrial.sandbox.watchdog import limited
 from seatrial.sources.charts.chart import ChartSource, find_file, own_values, template_texts
-from seatrial.sources.charts.conditions import asks_for_the_act
+from seatrial.sources.charts.conditions import asks_for_the_act, looks_up, with_answered_lookups
 from seatrial.sources.charts.files import archived, with_file
 from seatrial.sources.charts.lacking import is_enabled
 from seatrial.sources.charts.output import HelmError, output
@@ -79,6 +79,20 @@ def hooks_of_upgrades(chart: ChartSource, values: Body, installed: Release, **op
         return ()
     known = {resource.ref for resource in installed.resources}
     return tuple(one for one in upgraded.resources if hooks.is_hook(one.body) and one.ref not in known)
+
+
+def objects_behind_lookup(chart: ChartSource, values: Body, rendered: Release, **options: Any) -> tuple[Resource, ...]:
+    """Objects that the chart renders only if `lookup` finds something: an engine without a cluster has none."""
+    if not looks_up(chart.files):
+        return ()
+    files = with_answered_lookups(chart.files)
+    answered = replace(chart, files=files, archive=archived(files, chart.name))
+    try:
+        found = render(answered, values, release=rendered.name, namespace=rendered.namespace, **options)
+    except NotRendered:
+        return ()
+    known = {resource.ref for resource in rendered.resources}
+    return tuple(one for one in found.resources if one.ref not in known)
 
 
 def render(
