@@ -33,14 +33,16 @@ def findings(
 
 def _reviewed(rehearsal: Rehearsal, case: Case, rules: Sequence[Rule]) -> Reviewed:
     found = (finding for rule in rules for finding in rule.check(rehearsal, case))
-    named = (identified(softened(finding, rehearsal), case) for finding in found)
+    named = (identified(finding, case) for finding in found)
     return Reviewed(rehearsal, case, with_other_versions(without_covered(named, rehearsal, rules), rehearsal, case))
 
 
 def _findings(trials: list[list[Reviewed]]) -> Iterator[Finding]:
     """What the rules found, and the breaches of invariants that none of it explains."""
     reviewed = [one for trial in trials for one in trial]
-    yield from (in_newest(finding, one.rehearsal, one.case) for one in reviewed for finding in one.findings)
+    for one in reviewed:
+        known = (softened(finding, one.rehearsal) for finding in one.findings)
+        yield from (in_newest(finding, one.rehearsal, one.case) for finding in known)
     for trial in map(_beside(reviewed), trials):
         for invariant in all_invariants():
             checked = (softened(finding, trial[0].rehearsal) for finding in invariant.check(trial))

@@ -106,7 +106,7 @@ def _sentence(cluster: Cluster, ref: Ref) -> str:
         return f"waits for {ref}, which does not exist"
     lacks = sorted(cluster.controllers.missing_for(ref) - {ref})
     missing = f" ({', '.join(map(str, lacks[:REASONS_MAX]))} is missing)" if lacks else ""
-    return f"waits for {ref}{missing or _outlasted(cluster, ref)}"
+    return f"waits for {ref}{_outlasted(cluster, ref) or missing}"
 
 
 def _held(terminating: Body) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from seatrial.evidence.moment import Moment
 from seatrial.graph import needs_of
 from seatrial.model.release import Case
 from seatrial.model.resource import Ref
@@ -10,8 +11,9 @@ from seatrial.model.timeline import Rehearsal
 
 def lacks_absent(rehearsal: Rehearsal, case: Case, step: int, user: Ref) -> bool:
     """Whether an object lacks another that is not in the cluster because the user says so."""
-    absent = {one.ref for one in case.absent} & set(rehearsal.steps[step].lacking)
-    return any(needs(case, step, user, ref) for ref in absent if ref is not None)
+    moment = Moment(rehearsal, case, step)
+    absent = (one.ref for one in case.absent if one.ref is not None and moment.live(one.ref) is None)
+    return any(needs(case, step, user, ref) for ref in absent)
 
 
 def needs(case: Case, step: int, user: Ref, ref: Ref) -> bool:

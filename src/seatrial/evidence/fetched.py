@@ -33,8 +33,10 @@ class Fetched(Struct, frozen=True):
 
 def softened(finding: Finding, rehearsal: Rehearsal) -> Finding:
     """A finding about an unserved kind is a `may` if a pod applied something unknown before: that may be its CRD."""
-    unserved = {fault.object for fault in faults(rehearsal.steps[finding.step].failure, "unserved")}
-    if finding.certainty == "may" or finding.damage == "nuisance" or unserved.isdisjoint(finding.objects):
+    failed = (fault.kind for fault in faults(rehearsal.steps[finding.step].failure, "unserved") if fault.kind)
+    unserved = {(kind.group, kind.kind) for kind in failed}
+    about = {(ref.group, ref.kind) for ref in finding.objects}
+    if finding.certainty == "may" or finding.damage == "nuisance" or unserved.isdisjoint(about):
         return finding
     brought = next(_fetched(rehearsal, finding.step), None)
     if brought is None:
