@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from seatrial.cluster.death import CUT
 from seatrial.engines.act import HelmAct
 from seatrial.engines.engine import PlannedStep, WayOut, load
+from seatrial.model import lazy_re
 from seatrial.model.interruption import Aftermath, Interrupted, Interruption
 from seatrial.model.resource import Ref
 from seatrial.model.timeline import ORDINARY, Event, Rehearsal, StepResult
@@ -46,6 +47,8 @@ TURNING_POINTS = frozenset(
     )
 )
 """Kinds after whose writes, and before them, every moment is tried. Between others, moments are alike."""
+GENERATED = lazy_re.compile(r"-[0-9a-f]{8}(?=-|$)")
+"""In a name: what Pulumi adds to names that a program leaves to it."""
 
 Steps = tuple[PlannedStep[Any], ...]
 
@@ -297,7 +300,17 @@ def _differences(
 ) -> tuple[tuple[Ref, ...], tuple[Ref, ...]]:
     """What is missing and what is left over after a step, compared with a rehearsal in which nothing died."""
     expected, found = _live(usual, step), _live(other, other_step)
-    return tuple(sorted(expected - found)), tuple(sorted(found - expected))
+    lost, left = sorted(expected - found), sorted(found - expected)
+    for ref in list(lost):
+        same = next((one for one in left if _without_suffix(one) == _without_suffix(ref)), None)
+        if same is not None:  # Another name was generated for it.
+            lost.remove(ref)
+            left.remove(same)
+    return tuple(lost), tuple(left)
+
+
+def _without_suffix(ref: Ref) -> tuple[str, str, str]:
+    return ref.kind, ref.namespace, GENERATED.sub("-", ref.name)
 
 
 def _live(rehearsal: _Rehearsed, last: int) -> set[Ref]:

@@ -9,7 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.engines.helm.v3 import Shelf
-from seatrial.model.program import Registration
+from seatrial.engines.pulumi.autoname import called
+from seatrial.model.program import HELM_RELEASE, Registration
 from seatrial.model.resource import metadata, with_metadata
 
 
@@ -64,6 +65,8 @@ class Checkpoint:
                 f"{str(metadata(one.object)['name']).rpartition('-')[0]}-{_suffix(str(metadata(died.object)['name']))}"
             )
             one = replace(one, object=with_metadata(one.object, name=name), ref=one.ref and replace(one.ref, name=name))
+        if died is not None and one.auto_named and one.type == HELM_RELEASE:
+            one = called(one, f"{one.name}-{_suffix(str(died.inputs.get('name') or died.name))}")
         self.creating[one.urn] = one
         if died is not None:
             self._left[one.urn] = died

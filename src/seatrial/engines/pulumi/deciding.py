@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from seatrial.engines.pulumi import messages
+from seatrial.engines.pulumi.autoname import called
 from seatrial.engines.pulumi.checkpoint import Checkpoint, StackResource
 from seatrial.engines.pulumi.dependents import taken_along
 from seatrial.engines.pulumi.replacing import deletes_first, replaces, without_ignored
@@ -57,6 +58,8 @@ def decide(
     if state is None or not _is_something(state.registration) or one.urn in condemned:
         return Decision("make", one)
     old, new = state.registration, without_ignored(state.registration, one)
+    if new.type == HELM_RELEASE and new.auto_named:
+        new = called(new, str(old.inputs.get("name") or old.name))
     goes_with = new.options.deleted_with in recreated
     replaced = replaces(old, new, unready=state.unready)
     if state.pending or replaced or goes_with:

@@ -15,10 +15,11 @@ from seatrial.engines.helm.v3_objects import Failed, counted
 from seatrial.engines.pulumi.checkpoint import Checkpoint
 from seatrial.engines.pulumi.steps import lacks, serves
 from seatrial.engines.script import NO_ERROR, Answer, Command, Error, Line, Part, carry
+from seatrial.helm import records as helmrecords
 from seatrial.model.program import Generated, Registration
 from seatrial.model.refusal import Failure, Fault
 from seatrial.model.release import Release, Resource
-from seatrial.model.resource import Body, Origin, name_of, ref_of
+from seatrial.model.resource import Body, Origin, labels_of, name_of, ref_of
 from seatrial.model.trial import Step
 
 FLAGS = {
@@ -47,7 +48,13 @@ def install(one: Registration, checkpoint: Checkpoint) -> Steps[Error]:
     """Definitions of crds/, then hooks before, objects, waiting, hooks after."""
     if (yield from lacks(one.after)):
         return Error(one.unrendered, Failure(faults=(Fault("source-not-rendered", urn=one.urn),)))
-    return (yield from _deployed("install", one, checkpoint, "was created, but "))
+    one = checkpoint.begin(one)
+    ended = yield from _deployed("install", one, checkpoint, "was created, but ")
+    if checkpoint.get(one.urn) is None:
+        checkpoint.refused(one.urn)
+    else:
+        checkpoint.creating.pop(one.urn, None)
+    return ended
 
 
 def upgrade(one: Registration, checkpoint: Checkpoint) -> Steps[Error]:
@@ -114,6 +121,14 @@ def _read_back(body: Body, generated: Generated) -> Steps[Body]:
     kept = {key: old[key] for key in generated.keys if key in old}
     plain = {key: value for key, value in (body.get("stringData") or {}).items() if key not in kept}
     return {**body, "data": {**(body.get("data") or {}), **kept}, **({"stringData": plain} if plain else {})}
+
+
+def is_recorded(one: Registration) -> Part[bool]:
+    """Whether Helm knows the release: `resourceReleaseLookup` of the provider."""
+    name, namespace = name_in_cluster(one)
+    answer = yield Command("list", "v1", "Secret", namespace)
+    records = (body for body in answer.body.get("items") or () if body.get("type") == helmrecords.TYPE)
+    return any(labels_of(body).get("name") == name for body in records)
 
 
 def name_in_cluster(one: Registration) -> tuple[str, str]:

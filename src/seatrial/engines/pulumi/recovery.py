@@ -29,7 +29,12 @@ RELEASES_MAX = 5
 def ways_out(steps: Sequence[PlannedStep[Any]], index: int, wrote: Ref) -> Iterator[WayOut]:
     """Import what was being created, or forget the release that was; and bring the program up again."""
     died = steps[index]
-    if died.step.action != "up" or not isinstance(died.act, Up):  # A real one is not asked for its way out.
+    if not isinstance(died.act, Up):  # A real one is not asked for its way out.
+        return
+    if died.step.action == "destroy":
+        looks = replace(died, step=Step("refresh"), release=None)
+        yield WayOut(("pulumi cancel", "pulumi refresh", "pulumi destroy"), (looks, died))
+    if died.step.action != "up":
         return
     registrations = died.act.program.registrations
     if urn := next((one.urn for one in registrations if one.ref == wrote), ""):
@@ -44,7 +49,7 @@ def ways_out(steps: Sequence[PlannedStep[Any]], index: int, wrote: Ref) -> Itera
 
 def _records(registrations: Sequence[Registration]) -> Iterator[Ref]:
     """The first records of the Releases of a program. The Helm in Pulumi refuses a name that has one."""
-    releases = (one for one in registrations if one.type == HELM_RELEASE)
+    releases = (one for one in registrations if one.type == HELM_RELEASE and not one.auto_named)
     for one in islice(releases, RELEASES_MAX):
         name, namespace = name_in_cluster(one)
         yield Ref("Secret", namespace, record_name(name, 1))

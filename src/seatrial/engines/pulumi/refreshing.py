@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from seatrial.engines import Ended
 from seatrial.engines.fieldowners import LAST_APPLIED
 from seatrial.engines.pulumi.checkpoint import Checkpoint
+from seatrial.engines.pulumi.helmrelease import is_recorded
 from seatrial.engines.pulumi.steps import about, is_content
 from seatrial.engines.script import Script
 from seatrial.model.program import HELM_RELEASE
@@ -37,6 +38,8 @@ def refresh(checkpoint: Checkpoint, *, imports: bool = False) -> Script:
         del checkpoint.creating[one.urn]
     for state in list(checkpoint):
         one = state.registration
+        if one.type == HELM_RELEASE and not state.pending and not (yield from is_recorded(one)):
+            checkpoint.drop(one)
         if one.object is None or one.reads or state.pending or one.type == HELM_RELEASE:
             continue
         live = yield about(one.object, "get")

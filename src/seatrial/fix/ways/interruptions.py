@@ -15,11 +15,13 @@ WAYS: dict[str, Way] = {
         "own, so that every write up to {object} can be repeated.",
         "argocd": "Let the Application retry a sync that fails at {object}: spec.syncPolicy.retry.limit. Otherwise run "
         "the commands above.",
-        "pulumi": "Run the commands above, which import {object}. Do not cancel an up while it creates.",
+        "pulumi": "Run the commands above. If there are none, run pulumi refresh, and helm uninstall for a Release "
+        "that the state of the stack does not have. Do not cancel an up while it creates {object}.",
     },
     "interrupted-step-loses-or-doubles": {
         "": "Look at {object} when the step was repeated: it may be missing, be there twice, or have fields of another "
         "revision.",
-        "pulumi": "Set metadata.name of {object}, and run pulumi refresh after an up that was interrupted.",
+        "pulumi": "Set metadata.name of {object}, or the name of its Release, and run pulumi refresh after an up that "
+        "was interrupted.",
     },
 }

@@ -217,6 +217,7 @@ class Monitor:
         named = str(one.inputs.get("chart") or "")
         namespace = str(one.inputs.get("namespace") or one.manner.namespace or NAMESPACE)
         called = str(one.inputs.get("name") or f"{one.name}-{suffix(one.urn)}")
+        one = replace(one, auto_named=not one.inputs.get("name"))
         values = self._charts.values(one.inputs)
         rendered = self._render(one, named, called, namespace, values)
         if rendered is None:
