@@ -198,7 +198,7 @@ class _Trial(Struct, frozen=True):
 
 
 def _trials(planned: list[Plan], progress: Callable[[str], None], begun: Begun = NOT_BEGUN) -> Iterator[_Trial]:
-    for one in played(planned, progress, begun, meanwhile=all_rules):  # To import them takes a tenth of a small check.
+    for one in played(planned, progress, begun):
         yield _Trial(one, [ComparedRehearsal(rehearsal, one.plan.case) for rehearsal in one.rehearsals])
 
 

@@ -34,17 +34,11 @@ class PlayedPlan(Struct, frozen=True):
         return _named(self.plan), self.heard.of_step(0)
 
 
-def played(
-    planned: list[Plan],
-    progress: Callable[[str], None],
-    begun: Begun = NOT_BEGUN,
-    *,
-    meanwhile: Callable[[], object] = lambda: None,
-) -> Iterator[PlayedPlan]:
+def played(planned: list[Plan], progress: Callable[[str], None], begun: Begun = NOT_BEGUN) -> Iterator[PlayedPlan]:
     """Every plan rehearsed, in order; several at a time, since half of the time the client sleeps.
 
     Cases that differ in their name alone, such as one with an empty values file, are rehearsed once. The case with
-    --wait follows the one without, as soon as that was rehearsed once. `meanwhile` is called while Helm works.
+    --wait follows the one without, as soon as that was rehearsed once.
     """
 
     def play(plan: Plan, first: Future[Heard], base: Future[Heard] | None) -> PlayedPlan:
@@ -70,7 +64,6 @@ def played(
         after = {index: None if base is None else once[same[base]] for index, base in bases.items()}
         found = {index: pool.submit(play, planned[index], first, after[index]) for index, first in once.items()}
         try:
-            meanwhile()
             for index, plan in zip(same, planned, strict=True):
                 yield replace(found[index].result(), plan=plan)
         finally:
