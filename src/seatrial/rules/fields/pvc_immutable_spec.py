@@ -46,7 +46,8 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for refusal in refusals(rehearsal, case, ("PersistentVolumeClaim",)):
         moment = Moment(rehearsal, case, refusal.step)
         nulls = list(_nulls(moment, refusal))
-        changed = differences(refusal, ("spec",)) or nulls
+        at = [one.path for one in nulls]
+        changed = [*nulls, *(one for one in differences(refusal, ("spec",)) if one.path not in at)]
         message, way_out = _words(refusal.ref, changed, nulls)
         yield refused(
             RULE,
@@ -103,13 +104,13 @@ def _nulls(moment: Moment, refusal: RejectedChange) -> Iterator[Difference]:
 
 def _words(ref: Ref, changed: list[Difference], nulls: list[Difference]) -> tuple[str, str]:
     """The message without its end, and the way out."""
-    if _only_grows(changed):
+    if _only_grows(changed) and not nulls:
         return (
             f"{ref} requests more storage, which not every cluster allows",
             f"Use a StorageClass with allowVolumeExpansion for {ref}; the size of a bound PVC can then grow. Pass the "
             "class that your cluster has with --assume FILE.",
         )
-    if nulls and all(one.now is None for one in changed):
+    if nulls and all(one in nulls or _only_grows([one]) for one in changed):
         field = nulls[0].path[-1]
         return (
             f"{ref} sets {field} to null, which the cluster has set",
