@@ -16,9 +16,10 @@ from seatrial.model.finding import Finding
 from seatrial.model.resource import Ref, listed
 from seatrial.model.timeline import Event, Rehearsal
 
+HELM = "helm"
 CLIENTS = ("kubectl", "oc")
 APPLIES = ("apply", "create", "replace")
-FETCHERS = ("curl", "wget", "helm", "kustomize", "kubectl")
+FETCHERS = ("curl", "wget", "kustomize", HELM, *CLIENTS)
 DEPLOYS = ("install", "upgrade", "template")
 """Commands of helm after which more is in the cluster."""
 
@@ -32,17 +33,20 @@ class Fetched(Struct, frozen=True):
 
 
 def softened(finding: Finding, rehearsal: Rehearsal) -> Finding:
-    """A finding about an unserved kind is a `may` if a pod applied something unknown before: that may be its CRD."""
+    """A finding about an unserved kind is only likely if a pod applied something unknown before: that may be its CRD.
+
+    It is not a `may`: the user says that the CRD is absent, and every rehearsal fails.
+    """
     failed = (fault.kind for fault in faults(rehearsal.steps[finding.step].failure, "unserved") if fault.kind)
     unserved = {(kind.group, kind.kind) for kind in failed}
     about = {(ref.group, ref.kind) for ref in finding.objects}
-    if finding.certainty == "may" or finding.damage == "nuisance" or unserved.isdisjoint(about):
+    if finding.certainty != "will" or finding.damage == "nuisance" or unserved.isdisjoint(about):
         return finding
     brought = next(_fetched(rehearsal, finding.step), None)
     if brought is None:
         return finding
     words = f"{brought.owner} applies {brought.source}, whose content is not known: it may bring the CRD."
-    return replace(finding, certainty="may", details=(*finding.details, words))
+    return replace(finding, certainty="likely", details=(*finding.details, words))
 
 
 def _fetched(rehearsal: Rehearsal, step: int) -> Iterator[Fetched]:
@@ -65,7 +69,7 @@ def _of_pod(event: Event) -> Iterator[Fetched]:
 def _source(command: ShellCommand, *, mounts: bool) -> str:
     """Where a command gets what it applies, if that is not known."""
     program, *words = command.words or ("",)
-    if program.rpartition("/")[2] == "helm" and any(word in DEPLOYS for word in words[:1]):
+    if program.rpartition("/")[2] == HELM and any(word in DEPLOYS for word in words[:1]):
         return "a chart"
     if program.rpartition("/")[2] not in CLIENTS:
         return ""
