@@ -48,4 +48,4 @@ def _merged(first: Finding, *others: Finding) -> Finding:
         places=tuple(dict.fromkeys(place for finding in every for place in finding.places)),
         fingerprint=without_names(first.fingerprint),
     )
-    return fitted(merged, ends=f" (and {len(more)} more like it)")
+    return fitted(merged, f" (and {len(more)} more like it)", f" (and {len(more)} more)")

@@ -25,17 +25,18 @@ _NAME = lazy_re.compile(r'(?<=[/ "])[a-z0-9.-]+')
 _CUT = " ..."
 
 
-def fitted(finding: Finding, ends: str = "") -> Finding:
-    """A finding whose headline fits, with `ends` as its last words.
+def fitted(finding: Finding, *endings: str) -> Finding:
+    """A finding whose headline fits, with the first of these endings with which it does.
 
     What does not fit even with short names is cut, and whole in the first detail.
     """
-    whole = finding.message + ends
-    headline = fit(whole)
-    if len(headline) <= HEADLINE_MAX:
-        return replace(finding, message=headline)
-    begins = _cut_at_end(_with_names_up_to(NAME_LIMITS[0], _with_short_kinds(whole)).removesuffix(ends), len(ends))
-    return replace(finding, message=begins + ends, details=(f"{whole}.", *finding.details))
+    for ending in endings or ("",):
+        headline = fit(finding.message + ending)
+        if len(headline) <= HEADLINE_MAX:
+            return replace(finding, message=headline)
+    whole = finding.message + (endings or ("",))[0]
+    begins = _cut_at_end(_with_names_up_to(NAME_LIMITS[0], _with_short_kinds(whole)))
+    return replace(finding, message=begins, details=(f"{whole}.", *finding.details))
 
 
 def fit(headline: str) -> str:
@@ -63,8 +64,8 @@ def _with_short_kinds(headline: str) -> str:
     return _NAMESPACE.sub(r"\1", headline) if len(headline) > HEADLINE_MAX else headline
 
 
-def _cut_at_end(headline: str, kept_free: int = 0) -> str:
-    return headline[: HEADLINE_MAX - len(_CUT) - kept_free].rpartition(" ")[0].rstrip(" :,") + _CUT
+def _cut_at_end(headline: str) -> str:
+    return headline[: HEADLINE_MAX - len(_CUT)].rpartition(" ")[0].rstrip(" :,") + _CUT
 
 
 def _with_names_up_to(limit: int, headline: str) -> str:
