@@ -204,6 +204,23 @@ def test_a_strategic_patch_is_not_supported(widgets: Widgets) -> None:
     )
 
 
+def test_a_null_counts_as_not_set_unless_it_is_applied(widgets: Widgets) -> None:
+    """Server-side apply, and so Helm 4, is refused where a POST of the same object succeeds."""
+    posted = widgets.create("posted", replicas=None, color=None, free=None)
+    assert (posted.code, posted.body["spec"]) == (201, {"size": 1, "color": "red"})
+
+    def applied(**spec: Any) -> str:
+        return widgets.here.api.apply(widgets.at("applied"), widgets.body("applied", **spec)).refusal
+
+    begins = f'422 Invalid: Widget.{widgets.group} "applied" is invalid: '
+    for field, type_ in (("size", "integer"), ("free", "object"), ("parts", "array")):
+        words = f'spec.{field}: Invalid value: "null": spec.{field} in body must be of type {type_}: "null"'
+        assert applied(**{field: None}) == begins + words
+    assert "spec.parts[0] in body must be of type string" in applied(parts=[None])
+    assert widgets.here.api.apply(widgets.at("applied"), widgets.body("applied", color=None)).code == 201
+    assert widgets.get("applied").body["spec"] == {"size": 1, "color": "red"}
+
+
 def test_apply_sets_the_field_owner(widgets: Widgets) -> None:
     path = widgets.at("blue")
     assert widgets.here.api.apply(path, widgets.body(size=4)).code == 201

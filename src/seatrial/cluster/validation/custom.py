@@ -80,6 +80,7 @@ def rules_in_cel(node: Body) -> Iterator[tuple[Body, Body]]:
 def _problems(value: Any, node: Body, path: str) -> Iterator[str]:
     """In the order of kube-openapi's validators: type, combinations, text, numbers, lists, choices, fields."""
     if value is None:
+        yield from () if node.get("nullable") else _null(node, path)
         return
     yield from _type(value, node, path)
     yield from _combined(value, node, path)
@@ -96,6 +97,13 @@ def _problems(value: Any, node: Body, path: str) -> Iterator[str]:
         yield unsupported(path, value, (str(choice) for choice in node["enum"]))
     if isinstance(value, dict):
         yield from _fields(value, node, path)
+
+
+def _null(node: Body, path: str) -> Iterator[str]:
+    """Only the type and the choices of a null are checked."""
+    yield from _type(None, node, path)
+    if "enum" in node:
+        yield unsupported(path, None, (str(choice) for choice in node["enum"]))
 
 
 def _type(value: Any, node: Body, path: str) -> Iterator[str]:

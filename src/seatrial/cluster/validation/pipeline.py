@@ -106,7 +106,10 @@ def applied(
     kind: ServedKind, body: Body, kube_version: str, custom: Schema | None = None, known: Body | None = None
 ) -> Decoded:
     """The object of a server-side apply, which was checked against the schema before; `known` is the live one."""
-    reading = _read(kind, body, kube_version, custom, known)
+    if custom is not None:
+        reading = read_custom(body, custom, kube_version, is_applied=True)
+    else:
+        reading = _read(kind, body, kube_version, None, known)
     if reading.unconvertible:
         version = f"{kind.group}/{kind.version}, Kind={kind.kind}"
         name = f"{metadata(body).get('namespace') or ''}/{name_of(body)}"

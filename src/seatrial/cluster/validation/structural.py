@@ -1,4 +1,4 @@
-"""Custom resources by their structural schema: unknown fields pruned, nulls dropped, defaults set.
+"""Custom resources by their structural schema: unknown fields pruned, nulls dropped if not applied, defaults set.
 
 Follows apiextensions' `pkg/apiserver/schema`: pruning, defaulting, objectmeta. Validates no values.
 """
@@ -19,21 +19,25 @@ EMBEDDED = "x-kubernetes-embedded-resource"
 _TYPED = ("apiVersion", "kind", "metadata")
 
 
-def read_custom(body: Body, schema: Schema, kube_version: str) -> Reading:
-    """A custom resource as it is stored. Unknown fields are reported, sorted."""
+def read_custom(body: Body, schema: Schema, kube_version: str, *, is_applied: bool = False) -> Reading:
+    """A custom resource as it is stored. Unknown fields are reported, sorted.
+
+    A null that is not allowed counts as not set, except in a server-side apply, where its validation fails.
+    """
     meta = named_type(OBJECT_META, kube_version)
     unknown: list[str] = []
     wrong: list[str] = []
-    shaped = _resource(body, schema.node, "", _Seen(meta, unknown, wrong))
+    shaped = _resource(body, schema.node, "", _Seen(meta, unknown, wrong, is_applied=is_applied))
     return Reading(shaped, tuple(sorted(unknown)), wrong[0] if wrong else "")
 
 
 class _Seen:
     """What a walk has found so far."""
 
-    __slots__ = ("meta", "unknown", "wrong")
+    __slots__ = ("is_applied", "meta", "unknown", "wrong")
 
-    def __init__(self, meta: GoType, unknown: list[str], wrong: list[str]) -> None:
+    def __init__(self, meta: GoType, unknown: list[str], wrong: list[str], *, is_applied: bool) -> None:
+        self.is_applied = is_applied
         self.meta = meta
         self.unknown = unknown
         self.wrong = wrong
@@ -79,9 +83,8 @@ def _mapping(value: Body, node: Body, path: str, seen: _Seen) -> Body:
                 shaped[key] = child
             else:
                 seen.unknown.append(here)
-        elif child is not None or below.get("nullable"):
+        elif child is not None or below.get("nullable") or (seen.is_applied and "default" not in below):
             shaped[key] = _shaped(child, below, here, seen)
-        # A null that is not allowed counts as not set.
     for key, below in properties.items():
         if key not in shaped and "default" in below:
             shaped[key] = _shaped(below["default"], below, f"{path}.{key}", seen)

@@ -12,8 +12,12 @@ last letter become equal when both are cut: see `duplicate-object`.
 `kubectl apply` asks for strict validation, and Helm 4 applies on the server: both refuse a field that the kind does not
 have. Helm 3 and Argo CD do not, and the field is dropped.
 
+A field of a custom resource without a value is null. The API server drops it when the object is created by Helm 3 or
+`kubectl apply`, and rejects it in a server-side apply, which Helm 4 sends.
+
 This rule reports what the API server rejected on creation, and unknown fields; of custom resources, those whose CRD is
-part of the same release. Changes of immutable fields have rules of their own.
+known. If the release has the CRD, and the cluster has another one, `crds-dir-not-upgraded` reports it. Changes of
+immutable fields have rules of their own.
 
 ## Example
 ```yaml
@@ -63,6 +67,11 @@ LAST_APPLIED = (
     "kubectl.kubernetes.io/last-applied-configuration."
 )
 SERVER_SIDE = "Apply {ref} with --server-side (Argo CD: ServerSideApply=true), which does not write that annotation."
+NULL = (
+    "The field is empty, which is null. The API server drops a null when an object is created without server-side "
+    "apply, as by Helm 3, and rejects it in a server-side apply, as by Helm 4."
+)
+LEAVE_OUT = "Leave {field} out of {ref} where it has no value: {{{{- with .Values... }}}} around its line."
 GATED = {
     ("spec.minReplicas", "0"): "Before Kubernetes 1.37 this needs the "
     "feature gate HPAScaleToZero, which some clusters have.",
@@ -88,13 +97,13 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _is_known(rehearsal: Rehearsal, case: Case, event: Event) -> bool:
-    """Whether the kind is built in, or defined by a CRD of the same release that is in the cluster as it is there."""
+    """Whether the kind is built in, or its CRD is in the cluster as the release has it, if the release has it."""
     ref, release = event.object, case.releases[event.step] if event.step >= 0 else None
     if ref.group in BUILT_IN_GROUPS or release is None:
         return ref.group in BUILT_IN_GROUPS
     crds = [crd for crd in (*release.crds, *release.resources) if _defines(crd.body, ref)]
     live = state(rehearsal, event) if crds else {}
-    return any(is_alike(live[crd.ref], crd.body) for crd in crds if crd.ref in live)
+    return not crds or any(is_alike(live[crd.ref], crd.body) for crd in crds if crd.ref in live)
 
 
 def _defines(body: Body, ref: Ref) -> bool:
@@ -131,7 +140,7 @@ def _finding(rehearsal: Rehearsal, case: Case, events: list[Event]) -> Finding:
     assert written is not None
     assert wrong is not None
     by_apply = _is_own_annotation(event, written)
-    verb = "apply" if by_apply else "create"
+    verb = "apply" if by_apply else "apply --server-side" if _is_null(event, wrong) else "create"
     gate = next((words for cause in _causes(event) if (words := GATED.get((cause.field, cause.value)))), "")
     return found(
         RULE,
@@ -145,13 +154,25 @@ def _finding(rehearsal: Rehearsal, case: Case, events: list[Event]) -> Finding:
             _left(rehearsal, case, event),
             LAST_APPLIED if by_apply else "",
             gate,
+            NULL if _is_null(event, wrong) else "",
         ),
         places=[one.place(*_path(wrong, one)) for one in (written, *also) if one is not None],
         evidence=[event, *(other for other in events[1:] if other.message != event.message)],
         cause=wrong.field,
-        way_out=(SERVER_SIDE.format(ref=event.object),) if by_apply else (),
+        way_out=tuple(_way_out(event, wrong, by_apply=by_apply)),
         confirm=f"kubectl {verb} --dry-run=server -f -  # with the rendered object",
     )
+
+
+def _is_null(event: Event, wrong: FieldCause) -> bool:
+    return wrong.value == "null" and event.verb == "apply" and event.object.group not in BUILT_IN_GROUPS
+
+
+def _way_out(event: Event, wrong: FieldCause, *, by_apply: bool) -> Iterator[str]:
+    if by_apply:
+        yield SERVER_SIDE.format(ref=event.object)
+    elif _is_null(event, wrong):
+        yield LEAVE_OUT.format(field=wrong.field, ref=event.object)
 
 
 def _fault(wrong: FieldCause) -> str:
