@@ -1,4 +1,4 @@
-"""A client that has locked up, told from one that gets no core: seconds pass for both."""
+"""A client that has locked up differs from one that gets no core, although seconds pass for both."""
 
 from __future__ import annotations
 

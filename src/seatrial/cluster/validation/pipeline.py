@@ -106,10 +106,7 @@ def applied(
     kind: ServedKind, body: Body, kube_version: str, custom: Schema | None = None, known: Body | None = None
 ) -> Decoded:
     """The object of a server-side apply, which was checked against the schema before; `known` is the live one."""
-    if custom is not None:
-        reading = read_custom(body, custom, kube_version, is_applied=True)
-    else:
-        reading = _read(kind, body, kube_version, None, known)
+    reading = _read(kind, body, kube_version, custom, known, is_applied=True)
     if reading.unconvertible:
         version = f"{kind.group}/{kind.version}, Kind={kind.kind}"
         name = f"{metadata(body).get('namespace') or ''}/{name_of(body)}"
@@ -154,9 +151,17 @@ def duplicate_fields(text: bytes, body: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _read(kind: ServedKind, body: Body, kube_version: str, custom: Schema | None, known: Body | None = None) -> Reading:
+def _read(
+    kind: ServedKind,
+    body: Body,
+    kube_version: str,
+    custom: Schema | None,
+    known: Body | None = None,
+    *,
+    is_applied: bool = False,
+) -> Reading:
     if custom is not None:
-        return read_custom(body, custom, kube_version)
+        return read_custom(body, custom, kube_version, is_applied=is_applied)
     type_ = go_type(kube_version, kind)
     return Reading(body) if type_ is None else read(body, type_, known)
 

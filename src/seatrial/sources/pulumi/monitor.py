@@ -239,7 +239,7 @@ class Monitor:
         )
 
     def _generated(self, one: Registration, first: Release) -> tuple[Generated, ...]:
-        """What another render of a Release's chart generates anew."""
+        """What differs in another render of a Release's chart."""
         named, version = str(one.inputs.get("chart") or ""), version_of(one.inputs)
         if not self._charts.generates_values(named, version, looks=False):
             return ()
