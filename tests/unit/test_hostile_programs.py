@@ -98,7 +98,7 @@ def test_the_same_programs_change_and_read_nothing_in_each_place(
 
 
 @pytest.fixture
-def world(request: pytest.FixtureRequest) -> Iterator[Path]:
+def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Folders of the user who runs the program, with a home to read and files to change."""
     place = request.node.callspec.params["place"]
     if os.getuid() != 0 or not shutil.which("setpriv"):
@@ -112,9 +112,30 @@ def world(request: pytest.FixtureRequest) -> Iterator[Path]:
             Path(folder, name).mkdir()
         Path(folder, "home/token").write_text("hunter2")
         Path(folder, "outside/kept").write_text("kept")
-        for path in (Path(folder), *Path(folder).rglob("*")) if "ordinary" in place else ():
-            os.chown(path, NOBODY, NOBODY)
+        if "ordinary" in place:
+            _hand_over(Path(folder), monkeypatch)
         yield Path(folder)
+
+
+def _hand_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give an ordinary user the folder, and a sandbox and a Python that this user can read wherever the tree lies."""
+    shutil.copytree(sandbox.CONFINED.parent, folder / "sandbox")
+    monkeypatch.setattr(sandbox, "CONFINED", folder / "sandbox/confined.py")
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    pythons = [python for python in (sys.executable, "/usr/bin/python3") if _runs(python, folder)]
+    if not pythons:
+        pytest.skip("no Python on this machine can be run by an ordinary user")
+    monkeypatch.setattr(sys, "executable", pythons[0])
+
+
+def _runs(python: str, folder: Path) -> bool:
+    """True if an ordinary user can run this Python with its own library, in the oldest version that is supported."""
+    proof = "import os, sys, sysconfig; os.listdir(sysconfig.get_path('stdlib')); sys.exit(sys.version_info < (3, 11))"
+    command = [*PLACES["an ordinary user"], python, "-I", "-c", proof]
+    if not Path(python).exists():
+        return False
+    return subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.usefixtures("fence")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 LINE_MAX = 120
 FILE_LINES_MAX = 420
 FUNCTION_LINES_MAX = 70
+TRACKED_BYTES_MAX = 500_000
+BINARIES = {"docs/report.png": "the screenshot in the README"}
 SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"}
 FRONT_DOOR = "src/seatrial/cli/front_door.py"
 PAGE = ("## What happens", "## Example", "## Instead", "## Fix safety")
@@ -81,6 +84,17 @@ def test_only_one_module_of_sources_asks_the_disk() -> None:
 
 def test_nothing_is_left_unfinished() -> None:
     assert [place for place, line in _lines(EVERYTHING) if UNFINISHED.search(line)] == []
+
+
+def test_no_binary_and_no_large_file_is_tracked() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("this tree is not a git checkout")
+    tracked = [ROOT / name for name in listed.stdout.split("\0") if name and name not in BINARIES]
+    present = [path for path in tracked if path.is_file()]
+    assert len(present) > len(SOURCES)
+    assert [_name(path) for path in present if b"\0" in path.read_bytes()[:8000]] == []
+    assert [_name(path) for path in present if path.stat().st_size > TRACKED_BYTES_MAX] == []
 
 
 @pytest.mark.parametrize("rule", all_explained(), ids=lambda rule: rule.name)
