@@ -26,6 +26,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.options import CheckOptions
 from seatrial.model.result import Result
 from seatrial.model.timeline import SCHEDULES, Rehearsal
+from seatrial.phrases.step_numbers import NOT_KNOWN, explained_objects, unexplained
 from seatrial.report import concise, timeline
 from seatrial.report.page import Page
 from seatrial.rules import all_rules
@@ -166,6 +167,7 @@ def _hold(path: Path, stage: Stage, update: bool) -> None:
     stage.cluster = cluster_of(expected)
     seen = replayed(expected, stage.play)
     assert [pair for result in stage.results for pair in _reported_twice(result)] == []
+    assert [number for result in stage.results for number in _without_a_reason(result)] == []
     assert list(unseen(bad_rules(expected), stage.judged)) == listed(path.stem), "see unseen.yaml"
     assert not is_good(expected) or list(only_alone(stage.judged)) == []
     if stage.planted:
@@ -186,6 +188,15 @@ def _reported_twice(result: Result) -> Iterator[tuple[str, str, int]]:
         found = (finding for finding in result.findings if finding.rule in rules)
         own = [f for f in found if (f.engines[0], f.schedules[0], f.case, f.after) == shown_by]
         yield from ((one.rule, other.rule, one.step) for one, other in overlaps(own, played.rehearsal))
+
+
+def _without_a_reason(result: Result) -> Iterator[str]:
+    """Numbers of step tables that neither a finding nor a sentence explains."""
+    explained = explained_objects(result.played, result.findings)
+    for played in result.played:
+        for index, step in enumerate(played.rehearsal.steps):
+            numbers = unexplained(played.rehearsal, index, explained)
+            yield from (f"{step.action}: {number}" for number in numbers if number.why == NOT_KNOWN)
 
 
 def _seen(block: Block, out: str, err: str, result: Result | None) -> str:

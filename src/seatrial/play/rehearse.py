@@ -207,7 +207,7 @@ def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
         created=tuple(sorted(ref for ref in after if ref not in before)),
         deleted=tuple(sorted(gone)),
         recreated=tuple(sorted(ref for ref, uid in after.items() if before.get(ref, uid) != uid)),
-        missing=tuple(sorted({ref for ref in expected if ref not in after})),
+        missing=tuple(sorted({ref for ref in expected if cluster.store.get(ref) is None})),
         orphans=tuple(sorted(orphans)),
         flags=step.flags,
         warnings=(*ended.warnings, *_unrest(cluster)),

@@ -44,7 +44,8 @@ def render(result: Result, page: Page) -> str:
 def _report(result: Result, page: Page) -> Iterator[Line]:
     yield from not_rehearsed(result, page)
     if not page.quiet:
-        yield from steps_table(result.played, page)
+        explaining = (*result.findings, *(ignored.finding for ignored in result.ignored))
+        yield from steps_table(result.played, explaining, page)
         yield from standings_table("Engines compared", result.standings, page)
         yield ()
     yield from _findings(result, page)

@@ -8,8 +8,10 @@ from itertools import groupby
 from msgspec import Struct
 from msgspec.structs import replace
 
+from seatrial.model.finding import Finding
 from seatrial.model.result import Played
 from seatrial.model.timeline import Outcome, Rehearsal, StepResult
+from seatrial.phrases.step_numbers import explained_objects, unexplained
 from seatrial.report.page import Line, Page, Piece, Role, line, lines_of, quoted
 from seatrial.report.wording import listed
 
@@ -34,6 +36,8 @@ class Row(Struct, frozen=True):
     error: str
     done: str
     amiss: str
+    why: tuple[str, ...] = ()
+    """Sentences for numbers that no finding explains."""
     schedule: str = ""
     """If the step ends differently by schedule: the schedules of this row."""
 
@@ -45,20 +49,24 @@ class StepsTable(Struct, frozen=True):
     cases: tuple[str, ...] = ()
 
 
-def steps_table(played: Sequence[Played], page: Page) -> Iterator[Line]:
+def steps_table(played: Sequence[Played], findings: Sequence[Finding], page: Page) -> Iterator[Line]:
     """A table for each engine and case in which a step is not ok; verbose: for each engine and case."""
-    tables = _tables(played)
+    tables = _tables(played, findings)
     amiss = [table for table in tables if page.verbose or not _is_well(table)]
     shown = amiss if page.verbose else _unlike(amiss)[:TABLES_MAX]
     rows = [row for table in shown for row in table.rows]
     action = max((len(row.action) for row in rows), default=0)
     source = max((len(row.source) for row in rows), default=0)
+    said: set[str] = set()
     for table in shown:
         yield line(*_heading(table))
         outcome = max((len(_outcome(row)) for row in table.rows), default=0)
         for row in table.rows:
             names = f"{row.action:<{action}}  {row.source:<{source}}" if source else f"{row.action:<{action}}"
             yield from _row(row, f"  {row.number}  {names}  ", outcome, page)
+            new = [sentence for sentence in row.why if page.verbose or sentence not in said]
+            said.update(new)
+            yield from (line(text) for why in new for text in quoted(why, page, first="     ", rest="       "))
     yield from _named(table for table in amiss if table not in shown)
     yield from _well(table for table in tables if table not in amiss)
 
@@ -129,13 +137,13 @@ def ended(step: StepResult) -> Line:
     return tuple(pieces)
 
 
-def _tables(played: Sequence[Played]) -> list[StepsTable]:
+def _tables(played: Sequence[Played], findings: Sequence[Finding]) -> list[StepsTable]:
     """One table for each engine and case, those with the same rows in one."""
     found: dict[StepsTable, list[str]] = {}
     for (case, engine, _), group in groupby(played, _trial_of):
-        rehearsals = [one.rehearsal for one in group]
-        schedules = tuple(rehearsal.schedule for rehearsal in rehearsals)
-        table = StepsTable(engine, schedules, tuple(_rows(rehearsals)))
+        trial = list(group)
+        schedules = tuple(one.rehearsal.schedule for one in trial)
+        table = StepsTable(engine, schedules, tuple(_rows(trial, findings)))
         found.setdefault(table, []).append(case)
     return [StepsTable(t.engine, t.schedules, t.rows, tuple(cases)) for t, cases in found.items()]
 
@@ -146,15 +154,18 @@ def _trial_of(played: Played) -> tuple[str, str, tuple[tuple[str, str, str], ...
     return played.case, str(played.rehearsal.engine), steps
 
 
-def _rows(rehearsals: Sequence[Rehearsal]) -> Iterator[Row]:
+def _rows(trial: Sequence[Played], findings: Sequence[Finding]) -> Iterator[Row]:
+    explained = explained_objects(trial, findings)
+    rehearsals = [one.rehearsal for one in trial]
     for index in range(max((len(rehearsal.steps) for rehearsal in rehearsals), default=0)):
-        alike: dict[Row, list[str]] = {}
+        alike: dict[Row, list[Rehearsal]] = {}
         for rehearsal in rehearsals:
             if index < len(rehearsal.steps):
-                alike.setdefault(_as_row(index, rehearsal.steps[index]), []).append(rehearsal.schedule)
-        for row, schedules in alike.items():
-            about = listed(schedules) if len(alike) > 1 else ""
-            yield Row(row.number, row.action, row.source, row.outcome, row.error, row.done, row.amiss, about)
+                alike.setdefault(_as_row(index, rehearsal.steps[index]), []).append(rehearsal)
+        for row, shown_by in alike.items():
+            why = tuple(map(str, unexplained(shown_by[0], index, explained)))
+            schedule = listed([one.schedule for one in shown_by]) if len(alike) > 1 else ""
+            yield replace(row, why=why, schedule=schedule)
 
 
 def _as_row(index: int, step: StepResult) -> Row:
