@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-from story import scenes
+from story import scenes, write
 
 ROOT = Path(__file__).parents[1]
 STORIES = ROOT / "tests" / "scenarios"
@@ -114,9 +114,7 @@ def _commands(story: str) -> Iterator[Ran]:
     os.chdir(folder)
     for scene in scenes((STORIES / f"{story}.md").read_text()):
         for block in scene.files:
-            file = Path(block.attributes["file"])
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(block.body, encoding="utf-8")
+            write(block)
         command = _complete(scene.arguments, generates=_generates(folder))
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
             code = seatrial(command)

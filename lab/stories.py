@@ -8,13 +8,12 @@ import io
 import tempfile
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from story import scenes
+from story import scenes, write
 
 from lab import ROOT
 from lab.webhooks import IN_STORIES
@@ -52,9 +51,7 @@ def told(story: str, bundle: str, helm_binary: str = "") -> Iterator[Told]:
     with tempfile.TemporaryDirectory(prefix="seatrial-lab-") as folder, contextlib.chdir(folder):
         for scene in scenes((FOLDER / f"{story}.md").read_text()):
             for block in scene.files:
-                path = Path(block.attributes["file"])
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(block.body.replace(IN_STORIES, bundle))
+                write(replace(block, body=block.body.replace(IN_STORIES, bundle)))
             options = _options(scene.arguments)
             if options is None or options.helm_binary:
                 continue

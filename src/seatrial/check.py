@@ -37,7 +37,7 @@ from seatrial.model.options import NO_DETOUR, CheckOptions, Detour
 from seatrial.model.release import Case
 from seatrial.model.repair import Repairs
 from seatrial.model.resource import Place, Ref
-from seatrial.model.result import EngineAgreement, Played, RenderedDifference, Result
+from seatrial.model.result import EngineAgreement, NotRehearsed, Played, RenderedDifference, Result
 from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
 from seatrial.model.trial import Expected
 from seatrial.phrases.alike import one_for_each_line
@@ -313,12 +313,20 @@ def _result(
         consumers=tuple(sorted({case.consumer for case in cases if case.consumer})),
         dependences=tuple(dict.fromkeys(one for case in cases for one in dependences(case))),
         notes=tuple(sorted({*(note for case in cases for note in case.notes), *not_contrasted(seen)})),
-        not_rehearsed=tuple(dict.fromkeys(words for case in cases for words in case.not_rehearsed)),
+        not_rehearsed=tuple(_not_rehearsed(cases)),
         hollow=bool(cases) and all(case.hollow for case in cases),
         written=tuple(written(seen, place_of)),
         excerpts={place: text for place in sorted(places) if (text := line(place)) is not None},
         pages={rule.name: page(rule) for rule in all_explained() if rule.name in {found.rule for found in findings}},
     )
+
+
+def _not_rehearsed(cases: list[Case]) -> Iterator[NotRehearsed]:
+    """Dependencies that are not on disk first: other parts may be missing because of them."""
+    if lacking := sorted({name for case in cases for name in case.missing_dependencies}):
+        named = ", ".join(lacking)
+        yield NotRehearsed(f"dependencies in Chart.yaml that are not in charts/ (run helm dependency build): {named}")
+    yield from dict.fromkeys(part for case in cases for part in case.not_rehearsed)
 
 
 def _sources(cases: Iterable[Case]) -> dict[Ref, Place]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +16,16 @@ SUBJECT = re.compile(r"^<!-- rule: (?P<rule>[a-z0-9-]+), (?P<twin>bad|good) -->$
 PROMPT = "$ seatrial "
 PROSE = ("", "sh", "text")
 """Blocks that are not tested."""
+COMMITTER = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    **{
+        f"GIT_{who}_{what}": value
+        for who in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", "story"), ("EMAIL", "story@localhost"), ("DATE", "2026-01-01T00:00:00Z"))
+    },
+}
+"""The same files are the same commit."""
 
 
 class Block(Struct, frozen=True):
@@ -76,7 +88,7 @@ def replayed(text: str, play: Play) -> str:
     pieces, end = [], 0
     for scene in scenes(text):
         for file in scene.files:
-            _write(file)
+            write(file)
         ran = play(scene)
         pieces += [text[end : scene.console.heading[0]], f" exit={ran.code}"]
         end = scene.console.heading[1]
@@ -99,10 +111,14 @@ def _arguments(console: Block) -> tuple[str, ...]:
     return tuple(shlex.split(line.removeprefix(PROMPT)))
 
 
-def _write(block: Block) -> None:
+def write(block: Block) -> None:
+    """Write a file of a story; `commit=v1` commits all files so far, under this tag."""
     path = Path(block.attributes["file"])
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(block.body)
+    path.write_text(block.body, encoding="utf-8")
+    if tag := block.attributes.get("commit"):
+        for command in (("init", "-b", "main"), ("add", "--all"), ("commit", "-m", tag), ("tag", tag)):
+            subprocess.run(("git", *command), check=True, capture_output=True, env={**os.environ, **COMMITTER})
 
 
 def _ended(text: str) -> str:

@@ -4,11 +4,12 @@ import pytest
 from msgspec.structs import replace
 from rehearsed import CLEAN, FINDING, RESULT
 
-from seatrial.cli.threshold import exit_of, parse
+from seatrial.cli.threshold import parse
 from seatrial.model.errors import CannotContinue
 from seatrial.model.finding import Certainty, Damage
 from seatrial.model.limit import Limit
-from seatrial.model.result import Exit
+from seatrial.model.result import Exit, NotRehearsed
+from seatrial.model.verdict import exit_of
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_what_a_removal_does_by_design_fails_only_on_request() -> None:
     result = replace(RESULT, findings=(replace(FINDING, certainty="will", damage="data-loss", removal=True),))
     assert exit_of(result, parse("")).code == 0
     assert exit_of(result, parse("may:nuisance")).code == 0
-    assert exit_of(result, parse("", removal=True)).code == 1
+    assert exit_of(result, Limit(removal=True)).code == 1
 
 
 def test_no_findings_and_all_steps_ok_does_not_fail() -> None:
@@ -88,3 +89,21 @@ def test_the_reason_names_the_threshold() -> None:
         exit_of(two, parse(""), zero=True).reason == "--exit-zero, but 2 findings reach --fail-on likely:failed-deploy"
     )
     assert exit_of(replace(CLEAN, hollow=True), parse("")) == Exit(3, "nothing could be rehearsed")
+
+
+def test_what_was_not_rehearsed_fails_only_on_request() -> None:
+    partial = replace(CLEAN, not_rehearsed=(NotRehearsed("OLD does not render", "ci/ha-values.yaml", "upgrade"),))
+    assert exit_of(partial, Limit()) == Exit(0, "no findings in what was rehearsed")
+    asked = Limit(unrehearsed=True)
+    assert exit_of(partial, asked) == Exit(1, "not everything was rehearsed (--fail-on-unrehearsed)")
+    assert exit_of(CLEAN, asked) == Exit(0, "no findings")
+    hollow = replace(partial, hollow=True)
+    assert exit_of(hollow, Limit()) == Exit(3, "nothing could be rehearsed")
+    assert exit_of(hollow, asked).code == 1
+    broken = replace(partial, charts=2, broken=1)
+    assert exit_of(broken, asked) == Exit(2, "1 of 2 charts could not be checked")
+
+
+def test_a_finding_is_the_reason_before_what_was_not_rehearsed() -> None:
+    partial = replace(RESULT, findings=(FINDING,), not_rehearsed=(NotRehearsed("not on disk"),))
+    assert exit_of(partial, Limit(unrehearsed=True)).failing == (FINDING,)

@@ -8,7 +8,7 @@ from rehearsed import CLEAN, FINDING, FIXED, LAZY, RESULT, STEPS, TIMELINE
 
 from seatrial.model.finding import CERTAINTIES, DAMAGES, Fix
 from seatrial.model.resource import Place, Ref
-from seatrial.model.result import Played, Result
+from seatrial.model.result import NotRehearsed, Played, Result
 from seatrial.report import FORMATS, Output, render
 from seatrial.report.page import Page
 from seatrial.report.severity import severity
@@ -44,7 +44,7 @@ ALL_NASTY = replace(
         ),
     ),
     notes=(NASTY,),
-    not_rehearsed=(NASTY,),
+    not_rehearsed=(NotRehearsed(NASTY, NASTY, NASTY), NotRehearsed(NASTY)),
     missing_dependencies=(NASTY,),
     not_modelled=(NASTY,),
 )

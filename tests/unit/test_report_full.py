@@ -11,6 +11,7 @@ from seatrial.model.result import (
     Ending,
     Exit,
     Gate,
+    NotRehearsed,
     Played,
     Prerequisite,
     Requirement,
@@ -344,12 +345,18 @@ Prerequisites (not in the release, assumed to exist; -v shows why):
     assert "  eso must be installed: it reconciles\n" in verbose
 
 
-def test_missing_dependencies_are_the_first_line() -> None:
-    text = render(replace(CLEAN, missing_dependencies=("argo-events", "external-secrets")), Page())
-    assert text.startswith(
-        "Not rehearsed: dependencies in Chart.yaml that are not in charts/ (run helm dependency build): argo-events, "
-        "external-secrets\n"
+def test_parts_that_were_not_rehearsed_are_the_first_lines_and_not_ok() -> None:
+    missing = ("argo-events", "external-secrets")
+    parts = (
+        NotRehearsed("charts that are not on disk"),
+        NotRehearsed("does not render", "ci/ha-values.yaml", "upgrade from v1"),
     )
+    text = render(replace(CLEAN, missing_dependencies=missing, not_rehearsed=parts), Page())
+    assert text.startswith(
+        "Not rehearsed: charts that are not on disk\n"
+        "Not rehearsed: ci/ha-values.yaml, upgrade from v1: does not render\n"
+    )
+    assert " ok in what was rehearsed\n" in text
     assert "no findings in what was rehearsed · 2 dependencies missing: argo-events, external-secrets" in text
 
 

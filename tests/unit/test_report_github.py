@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rehearsed import CLEAN, FINDING, RESULT
 
 from seatrial.model.resource import Place
-from seatrial.model.result import Result
+from seatrial.model.result import NotRehearsed, Result
 from seatrial.report.github import render
 from seatrial.report.page import Page
 
@@ -75,7 +75,7 @@ def test_the_level_follows_the_severity() -> None:
 
 
 def test_what_was_not_rehearsed_is_a_warning() -> None:
-    (found,) = annotations(replace(CLEAN, not_rehearsed=("shop: not on disk",)))
+    (found,) = annotations(replace(CLEAN, not_rehearsed=(NotRehearsed("not on disk", "shop"),)))
     assert (found.name, found.text) == ("warning", "Not rehearsed: shop: not on disk")
 
 

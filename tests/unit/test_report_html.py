@@ -11,7 +11,7 @@ from rehearsed import CONFIG, FINDING, FIXED, LAZY, POD, RESULT, STEPS, TIMELINE
 
 from seatrial.model.engine import EngineId
 from seatrial.model.resource import Body, Place, Ref
-from seatrial.model.result import Played
+from seatrial.model.result import NotRehearsed, Played
 from seatrial.model.timeline import Event, Operation, StepResult, SyncTask
 from seatrial.report.html import data, render
 from seatrial.report.html.bodies import Bodies
@@ -97,7 +97,12 @@ def test_text_of_charts_is_only_data() -> None:
     played = (Played(SCRIPT, replace(LAZY, timeline=timeline, steps=steps)),)
     text = render(
         replace(
-            RESULT, findings=(odd,), played=played, notes=(SCRIPT,), not_rehearsed=(SCRIPT,), pages={SCRIPT: SCRIPT}
+            RESULT,
+            findings=(odd,),
+            played=played,
+            notes=(SCRIPT,),
+            not_rehearsed=(NotRehearsed(SCRIPT, step=SCRIPT),),
+            pages={SCRIPT: SCRIPT},
         ),
         Page(),
     )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rehearsed import CLEAN, FINDING, FIXED, LAZY, RESULT
 
 from seatrial.model.resource import Place, Ref
-from seatrial.model.result import Played
+from seatrial.model.result import NotRehearsed, Played
 from seatrial.report.markdown import BYTES_MAX, render
 from seatrial.report.page import Page
 
@@ -61,7 +61,9 @@ Confirm: helm get hooks web --namespace default
 
 def test_no_findings_are_one_line_and_the_closing_line() -> None:
     assert render(CLEAN, Page()).startswith("### seatrial: no findings\n\n`2 objects from 2 files")
-    partial = render(replace(CLEAN, not_rehearsed=tuple(f"chart {number}" for number in range(7))), Page())
+    partial = render(
+        replace(CLEAN, not_rehearsed=tuple(NotRehearsed(f"chart {number}") for number in range(7))), Page()
+    )
     assert partial.startswith("### seatrial: no findings in what was rehearsed\n\n- `Not rehearsed: chart 0`\n")
     assert "- `Not rehearsed: 2 more`\n\n" in partial
 
@@ -77,7 +79,7 @@ def test_text_of_charts_is_only_in_code() -> None:
     )
     played = (Played("", replace(LAZY, steps=(replace(LAZY.steps[0], source=INJECTED), *LAZY.steps[1:]))),)
     result = replace(RESULT, findings=(odd, FINDING), played=played)
-    text = render(replace(result, not_modelled=(INJECTED,), not_rehearsed=(INJECTED,)), Page())
+    text = render(replace(result, not_modelled=(INJECTED,), not_rehearsed=(NotRehearsed(INJECTED),)), Page())
     assert "\\\\|" not in text  # in a table of GitHub the second backslash would not escape the bar
     read = list(tokens(text))
     kinds = {token.type for token in read}

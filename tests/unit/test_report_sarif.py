@@ -13,7 +13,7 @@ from rehearsed import CLEAN, CONFIG, FINDING, FIXED, PLACE, RESULT, WEB
 
 from seatrial.model.finding import Finding
 from seatrial.model.resource import Place, Ref
-from seatrial.model.result import Result
+from seatrial.model.result import NotRehearsed, Result
 from seatrial.report.page import Page
 from seatrial.report.sarif import render
 
@@ -45,7 +45,13 @@ def result_of(finding: Finding) -> Any:
         CLEAN,
         RESULT,
         replace(RESULT, findings=(FIXED, ODD, replace(ODD, places=(), objects=()))),
-        replace(RESULT, findings=(FINDING,), played=(), notes=("a note",), not_rehearsed=("shop: not on disk",)),
+        replace(
+            RESULT,
+            findings=(FINDING,),
+            played=(),
+            notes=("a note",),
+            not_rehearsed=(NotRehearsed("not on disk", "shop"),),
+        ),
     ],
 )
 def test_a_report_is_valid_by_the_published_schema(result: Result) -> None:
@@ -148,7 +154,9 @@ def test_untrusted_text_has_no_control_characters_and_no_links() -> None:
 
 
 def test_what_was_not_rehearsed_is_a_notification() -> None:
-    report = written(result=replace(CLEAN, not_rehearsed=("shop: not on disk",), notes=("Helm 3 is simulated",)))
+    report = written(
+        result=replace(CLEAN, not_rehearsed=(NotRehearsed("not on disk", "shop"),), notes=("Helm 3 is simulated",))
+    )
     assert report["runs"][0]["invocations"][0]["toolExecutionNotifications"] == [
         {"level": "warning", "message": {"text": "Not rehearsed: shop: not on disk"}},
         {"level": "note", "message": {"text": "Helm 3 is simulated"}},

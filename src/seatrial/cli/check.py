@@ -60,7 +60,8 @@ def check(
 
     Exit codes: 0 no finding reaches --fail-on, 1 a finding does, 2 the check failed (invalid arguments, a template that
     does not render, a missing tool), 3 nothing could be rehearsed. The first lines of the report list what was not
-    rehearsed. A step that fails or hangs is always a finding: step-fails (ST001) if no rule explains it.
+    rehearsed, which exits 1 with --fail-on-unrehearsed. A step that fails or hangs is always a finding: step-fails
+    (ST001) if no rule explains it.
 
     seatrial.yaml, in the folder of the input or in a parent folder, sets defaults for some of the flags.
 
@@ -128,6 +129,7 @@ def _checked(
     from seatrial.accepted.policy import policy_of, with_configuration
     from seatrial.cli import fixes, outputs, snapshot, terminal, threshold
     from seatrial.fleet.folder import check_all
+    from seatrial.model.verdict import ended
     from seatrial.sources.configuration import NONE, configuration_of
 
     configured = NONE if other.rehearsal else configuration_of(inputs)
@@ -165,7 +167,7 @@ def _checked(
     if file := findings.write_baseline:
         outputs.write_file(file, baseline.written(result.findings), f"--write-baseline {file}: cannot write it")
         result = baseline.with_known(result, result.findings)
-    return threshold.ended(result, limit, zero=findings.exit_zero)
+    return ended(result, limit, zero=findings.exit_zero)
 
 
 def _started_from(given: CheckOptions, other: BesideInputs, progress: Callable[[str], None]) -> CheckOptions:

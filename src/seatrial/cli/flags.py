@@ -169,6 +169,8 @@ class FindingFlags:
     fail_on_removal: Annotated[bool, flag("--fail-on-removal", group=FINDINGS)] = False
     """Also exit 1 for what uninstall, delete or destroy does by design: data that it deletes, objects that it
     leaves."""
+    fail_on_unrehearsed: Annotated[bool, flag("--fail-on-unrehearsed", group=FINDINGS)] = False
+    """Also exit 1 if a part of the input was not rehearsed: the first lines of the report name it."""
     exit_zero: Annotated[bool, flag("--exit-zero", group=FINDINGS)] = False
     """Exit 0 whatever is found."""
     select: Annotated[Texts, flag("--select", group=FINDINGS, value="RULE,RULE")] = ()

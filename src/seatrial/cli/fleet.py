@@ -69,6 +69,7 @@ def fleet(
     from seatrial.fleet.checked import WantedResults
     from seatrial.fleet.crews import here
     from seatrial.fleet.trials import rehearsed, tasks_of
+    from seatrial.model.verdict import ended, exit_of
     from seatrial.sources.configuration import configuration_of
 
     targets = outputs.parse(output)
@@ -85,14 +86,14 @@ def fleet(
     with terminal.progress_line(display) as progress:
         needed = WantedResults(whole=False, cache=None if no_cache else cache.opened())
         crew = dask.on(on, needed) if on else here(needed, processes)
-        done = rehearsed(tasks, crew, policy, partial(threshold.exit_of, limit=limit), progress)
+        done = rehearsed(tasks, crew, policy, partial(exit_of, limit=limit), progress)
     result = done.result
     if known is not None:
         result = baseline.with_baseline(result, findings.baseline, known)
     if file := findings.write_baseline:
         outputs.write_file(file, baseline.written(result.findings), f"--write-baseline {file}: cannot write it")
         result = baseline.with_known(result, result.findings)
-    done = replace(done, result=threshold.ended(result, limit, zero=findings.exit_zero))
+    done = replace(done, result=ended(result, limit, zero=findings.exit_zero))
     outputs.write(targets, lambda target: _report(target, done, display))
     return done.result.exit.code if done.result.exit else 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.finding import Finding, worst_first
 from seatrial.model.limit import Limit, reaches
 from seatrial.model.options import CheckOptions
-from seatrial.model.result import Result
+from seatrial.model.result import NotRehearsed, Result
 
 Progress = Callable[[str], None]
 
@@ -43,8 +43,8 @@ def merged(found: list[CheckedChart]) -> Result:
     done = [(one.name, one.result) for one in found if one.result is not None]
     results = [result for _, result in done]
     named = [_named(name, result) for name, result in done]
-    errors = tuple(one.error for one in found if one.error)
-    unseen = tuple(f"{name}: {words}" for name, result in done for words in _unseen(result))
+    errors = tuple(NotRehearsed(one.error, one.name) for one in found if one.error)
+    unseen = tuple(part for result in named for part in result.not_rehearsed)
     return Result(
         played=tuple(played for result in named for played in result.played),
         continued=tuple(played for result in named for played in result.continued),
@@ -150,10 +150,5 @@ def _named(name: str, result: Result) -> Result:
         differences=tuple(replace(one, case=called(one.case)) for one in result.differences),
         interrupted=tuple(replace(one, case=called(one.case)) for one in result.interrupted),
         explored=tuple(replace(one, case=called(one.case)) for one in result.explored),
+        not_rehearsed=tuple(replace(one, case=called(one.case)) for one in result.not_rehearsed),
     )
-
-
-def _unseen(result: Result) -> Iterator[str]:
-    if result.missing_dependencies:
-        yield f"dependencies that are not in charts/: {', '.join(result.missing_dependencies)}"
-    yield from result.not_rehearsed

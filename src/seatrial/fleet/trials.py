@@ -90,4 +90,5 @@ def _entry(trial: FleetTrial, checked: CheckedChart, policy: Policy, judge: Judg
     if checked.result is None:
         return FleetEntry(trial, Exit(2, checked.error), error=checked.error), replace(checked, name=str(trial))
     result = replace(reported(checked.result, policy), written=())
-    return FleetEntry(trial, judge(result), result.findings), replace(checked, name=str(trial), result=result)
+    entry = FleetEntry(trial, judge(result), result.findings, not_rehearsed=result.not_rehearsed)
+    return entry, replace(checked, name=str(trial), result=result)

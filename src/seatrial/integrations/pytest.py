@@ -24,6 +24,7 @@ class Rehearse(Protocol):
         *inputs: str | PathLike[str],
         values: Mapping[str, Any] | None = None,
         fail_on: str = "",
+        fail_on_unrehearsed: bool = False,
         allow: Collection[str] = (),
         **options: Any,
     ) -> Result: ...
@@ -42,6 +43,7 @@ def _rehearse(
     *inputs: str | PathLike[str],
     values: Mapping[str, Any] | None = None,
     fail_on: str = "",
+    fail_on_unrehearsed: bool = False,
     allow: Collection[str] = (),
     **options: Any,
 ) -> Result:
@@ -52,15 +54,16 @@ def _rehearse(
     from seatrial.api import Options, check
     from seatrial.cli import threshold
     from seatrial.model.options import ValueFlags
+    from seatrial.model.verdict import exit_of
     from seatrial.report import render
     from seatrial.report.page import Page
 
     __tracebackhide__ = True
-    limit = threshold.parse(fail_on)
+    limit = replace(threshold.parse(fail_on), unrehearsed=fail_on_unrehearsed)
     given = ValueFlags(set_json=(msgspec.json.encode(values).decode(),)) if values else ValueFlags()
     result = check(Options(inputs=tuple(fspath(one) for one in inputs), **{"values": given, **options}))
     counted = tuple(f for f in result.findings if f.rule not in allow and f.code not in allow)
-    ended = threshold.exit_of(replace(result, findings=counted), limit)
+    ended = exit_of(replace(result, findings=counted), limit)
     if ended.code:
         report = render("full", replace(result, findings=counted, exit=ended), Page())
         pytest.fail(f"seatrial: {ended.reason}\n{report}", pytrace=False)

@@ -32,6 +32,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True, rename="keb
 
     fail_on: Annotated[str, Meta(description="As --fail-on: a certainty, a damage level, or both (`may:outage`).")] = ""
     fail_on_removal: Annotated[bool, Meta(description="As --fail-on-removal.")] = False
+    fail_on_unrehearsed: Annotated[bool, Meta(description="As --fail-on-unrehearsed.")] = False
     engines: Annotated[tuple[str, ...], Meta(description="As --engine: `helm`, `argocd@2.14`.")] = ()
     kube_version: Annotated[str, Meta(description='As --kube-version: `"1.34"`, in quotes.')] = ""
     api_versions: Annotated[tuple[str, ...], Meta(description="As --api-versions.")] = ()

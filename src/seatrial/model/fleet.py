@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from seatrial.model.finding import Finding
-from seatrial.model.result import Exit, Result
+from seatrial.model.result import Exit, NotRehearsed, Result
 from seatrial.model.schema import schema_of
 
 Texts = tuple[str, ...]
@@ -62,6 +62,8 @@ class FleetEntry(Struct, frozen=True):
     exit: Exit
     findings: tuple[Finding, ...] = ()
     error: str = ""
+    not_rehearsed: tuple[NotRehearsed, ...] = ()
+    """The parts of the trial that were not rehearsed; empty if none of it was, which is an error."""
 
 
 class Fleet(Struct, frozen=True):

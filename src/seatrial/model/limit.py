@@ -12,6 +12,8 @@ class Limit(Struct, frozen=True):
     damage: Damage = "failed-deploy"
     removal: bool = False
     """Whether what a removal does by design counts."""
+    unrehearsed: bool = False
+    """Whether a part of the input that was not rehearsed fails a check as well."""
 
     def __str__(self) -> str:
         return f"--fail-on {self.certainty}:{self.damage}"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from seatrial.model.program import Program
 from seatrial.model.resource import Body, Origin, Path, Place, Pointer, Ref, metadata
-from seatrial.model.result import Consumer, Prerequisite, RenderedDifference
+from seatrial.model.result import Consumer, NotRehearsed, Prerequisite, RenderedDifference
 from seatrial.model.timeline import Rehearsal
 from seatrial.model.trial import Operator
 
@@ -166,8 +166,8 @@ class Case(Struct, frozen=True, omit_defaults=True):
     """The operators that the trial describes."""
     notes: tuple[str, ...] = ()
     """Notes on what was assumed."""
-    not_rehearsed: tuple[str, ...] = ()
-    """What of the input was not rehearsed, each a sentence."""
+    not_rehearsed: tuple[NotRehearsed, ...] = ()
+    """The parts of the input that were not rehearsed."""
     health_checks: tuple[TriedHealthCheck, ...] = ()
     """Health checks for Argo CD that the releases configure."""
     hollow: bool = False

@@ -40,6 +40,25 @@ class Prerequisite(Struct, frozen=True, omit_defaults=True, order=True):
     """The operator that installs it, if that is known: `external-secrets`."""
 
 
+class NotRehearsed(Struct, frozen=True, omit_defaults=True, order=True):
+    """A part of the input that was not rehearsed. No report calls it ok."""
+
+    reason: str
+    case: str = ""
+    """Its values file; in a folder of charts, its chart. Empty if it is missing in every case."""
+    step: str = ""
+    """The step that is left out: `upgrade from git:v3`. Empty if more than a step is."""
+
+    def __str__(self) -> str:
+        """`ci/ha-values.yaml, upgrade from git:v3: the old chart does not render`"""
+        about = ", ".join(filter(None, (self.case, self.step)))
+        return self.reason if self.reason.startswith(about) else f"{about}: {self.reason}"
+
+    def is_about(self, case: str) -> bool:
+        """Whether a case lacks it. The cases of a folder are `charts/shop` and `charts/shop (ci/ha-values.yaml)`."""
+        return self.case in ("", case) or case.startswith(f"{self.case} (")
+
+
 class RenderedDifference(Struct, frozen=True, omit_defaults=True, order=True):
     """An object that differs between renderings of the chart."""
 
@@ -278,7 +297,7 @@ class Result(Struct, frozen=True):
     unknown_images: tuple[str, ...] = ()
     """Images of Jobs and init containers that are assumed to succeed and to change nothing."""
     missing_dependencies: tuple[str, ...] = ()
-    """Charts that Chart.yaml lists and that are missing; the rest was checked."""
+    """Charts that Chart.yaml lists and that are missing; `not_rehearsed` names them as well."""
     objects: int = 0
     files: int = 0
     excerpts: dict[Place, str] = {}
@@ -300,8 +319,8 @@ class Result(Struct, frozen=True):
     """Engines compared with those of the user, if that was asked for."""
     notes: tuple[str, ...] = ()
     """What was assumed, and other notes on the check."""
-    not_rehearsed: tuple[str, ...] = ()
-    """What of the input was not rehearsed: the first lines of every report."""
+    not_rehearsed: tuple[NotRehearsed, ...] = ()
+    """The parts of the input that were not rehearsed: the first lines of every report."""
     continued: tuple[Played, ...] = ()
     """Rehearsals that assume obstacles to be repaired; findings with `after` are from these."""
     hollow: bool = False
@@ -327,4 +346,4 @@ class Result(Struct, frozen=True):
     mended: Result | None = None
     """The result of the same check with these fixes."""
     exit: Exit | None = None
-    """Set by the command line, which knows `--fail-on`."""
+    """Set where `--fail-on` is known (`model.verdict`)."""

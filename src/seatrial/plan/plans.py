@@ -22,7 +22,7 @@ from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.options import CheckOptions
 from seatrial.model.release import Case, Release
 from seatrial.model.resource import name_of
-from seatrial.model.result import Prerequisite
+from seatrial.model.result import NotRehearsed, Prerequisite
 from seatrial.model.trial import Step, Trial
 from seatrial.plan.cases import SAME_AGAIN, cases_of, with_second_upgrade
 from seatrial.plan.chosen_steps import chosen, with_detour
@@ -176,7 +176,7 @@ def _of_matrix(
     chosen, left_out = transitions(old, upgraded)
     differ = [*differences({cell.name: release for cell, release in upgraded.items()})]
     differ += [d for cell, (i, u) in new.items() for d in between_acts(i, u, opened.chart(path), cell.name)]
-    left = (f"--matrix: {left_out} of {left_out + len(chosen)} transitions",) if left_out else ()
+    left = (NotRehearsed(f"{left_out} of {left_out + len(chosen)} transitions", "--matrix"),) if left_out else ()
     for transition in chosen:
         step = Step("upgrade", path, set=transition.new.settings)
         first = () if history else (Step("install", options.old or path, set=transition.old.settings),)
@@ -199,7 +199,7 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
     if not using:
         raise NothingToCheck(f"--consumers {options.consumers}: no chart in this folder depends on {library.name}")
     left_out = len(using[CONSUMERS_MAX:])
-    left = (f"--consumers: {left_out} of {len(using)} charts",) if left_out else ()
+    left = (NotRehearsed(f"{left_out} of {len(using)} charts", "--consumers"),) if left_out else ()
     tried = using[:CONSUMERS_MAX]
     notes = (*moves(library, old, options.consumers), *removed_helpers(library, old), *without_values(library, tried))
     for chart in tried:
@@ -242,7 +242,7 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
             named = ", ".join(map(str, engines))
             raise CannotContinue(f"{flag_of(name)} needs the engine {name}, but the input is rehearsed with {named}")
     for engine in engines:
-        left_out: list[str] = []
+        left_out: list[NotRehearsed] = []
         for case, variant in cases_of(trial, load(engine.name), opened, options.values):
             try:
                 setting = _setting(variant, engine, case, opened, options, history)
@@ -255,15 +255,15 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
             yield _with(planned, not_rehearsed=(*planned.case.not_rehearsed, *left_out))
 
 
-def _left_out(case: str, why: NotRendered, opened: Opened) -> str:
-    """A note on a case that cannot be rendered because of missing dependencies; raises in other cases."""
+def _left_out(case: str, why: NotRendered, opened: Opened) -> NotRehearsed:
+    """A case that cannot be rendered because of missing dependencies; raises in other cases."""
     if case == SAME_AGAIN:
-        return f"the last deployment again: {why}"
+        return NotRehearsed(str(why), "the last deployment again")
     if not case or case.startswith("--"):
         raise why
     if not opened.missing or opened.base:
         raise CannotContinue(f"with {case}: {why}") from None
-    return f"{case}: {why}"
+    return NotRehearsed(str(why), case)
 
 
 def _setting(
@@ -330,10 +330,10 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
     notes = tuple(
         dict.fromkeys((*(note for step in steps for note in step.notes), *skipped, *_remarks(setting, needs)))
     )
-    unseen = tuple(dict.fromkeys(words for step in steps for words in step.not_rehearsed))
+    unseen = tuple(dict.fromkeys(NotRehearsed(words) for step in steps for words in step.not_rehearsed))
     if not any(release.resources or release.crds or _touches_others(release) for release in given):
         empty = f"{' and '.join(sorted({r.source for r in given}))}: renders no Kubernetes objects"
-        raise NothingToCheck("\n  ".join((empty, *unseen, *notes)))
+        raise NothingToCheck("\n  ".join((empty, *map(str, unseen), *notes)))
     by_engine = set(created_by_engine(steps))
     taken = [(body, why) for body, why in taken if body["kind"] != "Namespace" or name_of(body) not in by_engine]
     created = frozenset(by_engine | needed.created_namespaces(given)) - {

@@ -331,6 +331,14 @@ class JsonExplored(Struct, frozen=True):
     rehearsals: int
 
 
+class JsonNotRehearsed(Struct, frozen=True):
+    """A part of the input that was not rehearsed."""
+
+    case: Annotated[str, Meta(description="A values file; of a folder, the chart. Empty: missing in every case.")]
+    step: Annotated[str, Meta(description="`upgrade from git:v3`. Empty: more than one step.")]
+    reason: Annotated[str, Meta(description="With the command that gets what is missing, if there is one.")]
+
+
 class JsonSummary(Struct, frozen=True):
     """Counts."""
 
@@ -364,7 +372,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
     explored: Annotated[list[JsonExplored], Meta(description="With --explore.")] = []
     interrupted: Annotated[list[JsonInterrupted], Meta(description="With --interrupted.")] = []
     not_rehearsed: Annotated[
-        list[str], Meta(description="What of the input was not rehearsed, and how to get it; no finding is about it.")
+        list[JsonNotRehearsed], Meta(description="The parts of the input that no finding is about.")
     ] = []
     ignored: Annotated[list[JsonIgnored], Meta(description="Findings that the user ignores.")] = []
 

@@ -12,6 +12,8 @@ from seatrial.model.engine import engine_id
 from seatrial.model.finding import Certainty, Damage, Finding, worst_first
 from seatrial.model.fleet import Fleet, FleetEntry, FleetTrial
 from seatrial.report.concise import lines as concise_lines
+from seatrial.report.contract import JsonNotRehearsed
+from seatrial.report.not_rehearsed import not_rehearsed
 from seatrial.report.page import Line, Page, Piece, Role, line, printed, sentences
 from seatrial.report.table import table
 from seatrial.report.wording import counted, exit_line
@@ -43,6 +45,7 @@ class Total(Struct, frozen=True):
     trials: int
     failing: int
     not_rehearsed: int
+    """Those of which something was not rehearsed, or all of it."""
 
 
 class FoundIn(Struct, frozen=True, omit_defaults=True):
@@ -65,6 +68,7 @@ class TrialRow(Struct, frozen=True, omit_defaults=True):
     reason: str
     findings: tuple[FoundIn, ...] = ()
     error: str = ""
+    not_rehearsed: tuple[JsonNotRehearsed, ...] = ()
 
 
 class FleetContract(Struct, frozen=True):
@@ -98,6 +102,8 @@ def render(fleet: Fleet, page: Page) -> str:
 
 
 def _report(fleet: Fleet, page: Page) -> Iterator[Line]:
+    parts = fleet.result.not_rehearsed[fleet.result.broken :]  # The table below has those that could not be checked.
+    yield from not_rehearsed(msgspec.structs.replace(fleet.result, not_rehearsed=parts), page)
     bad = [entry for entry in fleet.entries if entry.exit.code]
     shown = fleet.entries if page.verbose else bad[:ROWS_MAX]
     if shown:
@@ -147,12 +153,14 @@ def _closing(fleet: Fleet, unique: int) -> str:
     trials = len(fleet.entries)
     failing = sum(entry.exit.code == 1 for entry in fleet.entries)
     broken = sum(bool(entry.error) for entry in fleet.entries)
+    partial = sum(bool(entry.not_rehearsed) for entry in fleet.entries)
     parts = [
         counted(trials, "trial"),
         counted(len({entry.trial.input for entry in fleet.entries}), "input"),
         counted(unique, "different finding"),
         f"{failing} failing",
         *([f"{broken} not rehearsed"] if broken else []),
+        *([f"{partial} rehearsed in part"] if partial else []),
     ]
     return f"{', '.join(parts)}."
 
@@ -178,7 +186,12 @@ def _totals(entries: Iterable[FleetEntry], key: Callable[[FleetTrial], str]) -> 
     for entry in entries:
         groups.setdefault(key(entry.trial), []).append(entry)
     totals = [
-        Total(name, len(group), sum(one.exit.code == 1 for one in group), sum(bool(one.error) for one in group))
+        Total(
+            name,
+            len(group),
+            sum(one.exit.code == 1 for one in group),
+            sum(bool(one.error or one.not_rehearsed) for one in group),
+        )
         for name, group in groups.items()
     ]
     yield from sorted(totals, key=lambda total: (-total.failing, -total.not_rehearsed, total.name))
@@ -199,6 +212,7 @@ def _row(entry: FleetEntry) -> TrialRow:
         reason=entry.exit.reason,
         findings=tuple(map(_found, entry.findings)),
         error=entry.error,
+        not_rehearsed=tuple(JsonNotRehearsed(one.case, one.step, one.reason) for one in entry.not_rehearsed),
     )
 
 

@@ -20,7 +20,7 @@ from seatrial.report.page import Line, Page, Piece, line, printed, quoted, sente
 from seatrial.report.prerequisites import prerequisites_section
 from seatrial.report.standings import standings_table
 from seatrial.report.steps import steps_table
-from seatrial.report.wording import closing, counted, dependence, difference, exit_line, is_partial, listed
+from seatrial.report.wording import closing, counted, dependence, difference, exit_line, listed
 
 FULL_MIN = 3
 """Findings shown in full even if none of them reaches --fail-on; a second one of the same rule is not."""
@@ -45,7 +45,7 @@ def _report(result: Result, page: Page) -> Iterator[Line]:
     yield from not_rehearsed(result, page)
     if not page.quiet:
         explaining = (*result.findings, *(ignored.finding for ignored in result.ignored))
-        yield from steps_table(result.played, explaining, page)
+        yield from steps_table(result.played, explaining, page, result.not_rehearsed)
         yield from standings_table("Engines compared", result.standings, page)
         yield ()
     yield from _findings(result, page)
@@ -147,7 +147,7 @@ def _relevant_dependences(result: Result, page: Page) -> list[Dependence]:
 def _nothing_found(result: Result) -> Iterator[Line]:
     if result.findings:
         return
-    if is_partial(result):
+    if result.not_rehearsed:
         yield line(Piece("No findings in what was rehearsed. Not everything was: see the first line.", "doubt"))
     elif result.ignored:
         yield line(Piece("No findings but ignored ones (-v lists them).", "good"))

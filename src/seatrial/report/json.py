@@ -41,6 +41,7 @@ from seatrial.report.contract import (
     JsonInterruption,
     JsonJudged,
     JsonMoment,
+    JsonNotRehearsed,
     JsonOperation,
     JsonPlayed,
     JsonPrerequisite,
@@ -93,7 +94,7 @@ def render(result: Result, page: Page) -> str:
             for one in result.explored
         ],
         interrupted=[_interrupted(one) for one in result.interrupted],
-        not_rehearsed=list(result.not_rehearsed),
+        not_rehearsed=[JsonNotRehearsed(one.case, one.step, one.reason) for one in result.not_rehearsed],
         ignored=[_ignored(one, result) for one in result.ignored],
     )
     return _written(report)

@@ -1,7 +1,8 @@
 """JUnit XML, for the test reports of GitLab, Jenkins and others: a suite per engine and values case.
 
 Each finding is a test case: failed if it is an error, otherwise skipped, which such reports show without failing. So is
-each step that ends well. Names have no lines and no wording, so that a finding is recognised in the next run.
+each step that ends well, and, skipped, each part of the input that was not rehearsed. Names have no lines and no
+wording, so that a finding is recognised in the next run.
 """
 
 from __future__ import annotations
@@ -77,6 +78,12 @@ def _suite(element: Element, suite: Suite, result: Result) -> None:
             if step.outcome == "ok":
                 source = f" {step.source}" if step.source else ""
                 _case(element, suite, names, one_line(f"step {number}, {step.action} {step.release}{source}"))
+    for part in result.not_rehearsed:
+        if part.is_about(suite.case):
+            case = _case(
+                element, suite, names, one_line(f"not rehearsed: {part.step}" if part.step else "not rehearsed")
+            )
+            SubElement(case, "skipped", message=one_line(part.reason))
 
 
 def _case(element: Element, suite: Suite, names: dict[str, int], name: str) -> Element:

@@ -15,7 +15,7 @@ from seatrial.report.explanation import explanation, headline, place, rating
 from seatrial.report.not_rehearsed import sentences_of
 from seatrial.report.page import Page, sentences
 from seatrial.report.untrusted import one_line
-from seatrial.report.wording import closing, counted, is_partial
+from seatrial.report.wording import closing, counted
 
 BYTES_MAX = 60_000
 """GitHub refuses a comment of more than 65,536 characters."""
@@ -43,7 +43,7 @@ def render(result: Result, page: Page) -> str:
 
 def _head(result: Result) -> Iterator[str]:
     found = counted(len(result.findings), "finding") if result.findings else "no findings"
-    yield f"### seatrial: {found}{' in what was rehearsed' if is_partial(result) else ''}\n"
+    yield f"### seatrial: {found}{' in what was rehearsed' if result.not_rehearsed else ''}\n"
     notices = sentences_of(result)
     more = [f"Not rehearsed: {len(notices) - NOTICES_MAX} more"] if len(notices) > NOTICES_MAX else []
     if notices:

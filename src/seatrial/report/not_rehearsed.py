@@ -22,11 +22,4 @@ def not_rehearsed(result: Result, page: Page) -> Iterator[Line]:
 
 def sentences_of(result: Result) -> list[str]:
     """All of it as text."""
-    return [f"Not rehearsed: {words}" for words in _all(result)]
-
-
-def _all(result: Result) -> Iterator[str]:
-    if result.missing_dependencies:
-        names = ", ".join(result.missing_dependencies)
-        yield f"dependencies in Chart.yaml that are not in charts/ (run helm dependency build): {names}"
-    yield from result.not_rehearsed
+    return [f"Not rehearsed: {part}" for part in result.not_rehearsed]

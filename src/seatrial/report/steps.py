@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.model.finding import Finding
-from seatrial.model.result import Played
+from seatrial.model.result import NotRehearsed, Played
 from seatrial.model.timeline import Outcome, Rehearsal, StepResult
 from seatrial.phrases.step_numbers import explained_objects, unexplained
 from seatrial.report.page import Line, Page, Piece, Role, line, lines_of, quoted
@@ -46,12 +46,16 @@ class StepsTable(Struct, frozen=True):
     engine: str
     schedules: tuple[str, ...]
     rows: tuple[Row, ...]
+    left_out: tuple[str, ...]
+    """Steps that were not rehearsed; an empty one for something else."""
     cases: tuple[str, ...] = ()
 
 
-def steps_table(played: Sequence[Played], findings: Sequence[Finding], page: Page) -> Iterator[Line]:
+def steps_table(
+    played: Sequence[Played], findings: Sequence[Finding], page: Page, left_out: Sequence[NotRehearsed] = ()
+) -> Iterator[Line]:
     """A table for each engine and case in which a step is not ok; verbose: for each engine and case."""
-    tables = _tables(played, findings)
+    tables = _tables(played, findings, left_out)
     amiss = [table for table in tables if page.verbose or not _is_well(table)]
     shown = amiss if page.verbose else _unlike(amiss)[:TABLES_MAX]
     rows = [row for table in shown for row in table.rows]
@@ -67,6 +71,7 @@ def steps_table(played: Sequence[Played], findings: Sequence[Finding], page: Pag
             new = [sentence for sentence in row.why if page.verbose or sentence not in said]
             said.update(new)
             yield from (line(text) for why in new for text in quoted(why, page, first="     ", rest="       "))
+        yield from (line(Piece(f"     {step}: not rehearsed", "doubt")) for step in table.left_out if step)
     yield from _named(table for table in amiss if table not in shown)
     yield from _well(table for table in tables if table not in amiss)
 
@@ -100,16 +105,30 @@ def _named(tables: Iterable[StepsTable]) -> Iterator[Line]:
 
 
 def _well(tables: Iterable[StepsTable]) -> Iterator[Line]:
-    """One line for each engine: `helm@4.2.3, default and --wait: all steps ok`."""
-    cases: dict[str, list[StepsTable]] = {}
+    """One line for each engine: `helm@4.2.3, default and --wait: install and upgrade ok`.
+
+    Another one for cases of which something was not rehearsed: `ci/ha-values.yaml: install and upgrade to the same
+    version ok; upgrade from git:v3 not rehearsed`.
+    """
+    cases: dict[tuple[str, tuple[str, ...]], list[StepsTable]] = {}
     for table in tables:
-        cases.setdefault(table.engine, []).append(table)
-    for engine, group in cases.items():
+        cases.setdefault((table.engine, table.left_out), []).append(table)
+    for (engine, left_out), group in cases.items():
         named = [case for table in group for case in table.cases]
         about = f", {_cases(named)}" if named != [""] else ""
         longest = max(group, key=lambda table: len(table.rows))
-        actions = listed(list(dict.fromkeys(row.action for row in longest.rows)))
-        yield line(Piece(engine, "strong"), f"{about}: {actions} ", Piece("ok", "good"))
+        steps = listed(list(filter(None, left_out)))
+        own = " to the same version" if steps else ""
+        actions = listed(list(dict.fromkeys(_action(row, longest.rows, own) for row in longest.rows)))
+        pieces = [Piece(engine, "strong"), Piece(f"{about}: {actions} "), Piece("ok", "good")]
+        pieces += [Piece(" in what was rehearsed")] if "" in left_out else []
+        yield (*pieces, *([Piece(f"; {steps} not rehearsed", "doubt")] if steps else []))
+
+
+def _action(row: Row, rows: Sequence[Row], own: str) -> str:
+    """The action of a step; one that deploys what an earlier step deployed has `own` after it."""
+    again = any(other.source == row.source != "" for other in rows[: row.number - 1])
+    return f"{row.action}{own if again else ''}"
 
 
 def _is_well(table: StepsTable) -> bool:
@@ -137,15 +156,18 @@ def ended(step: StepResult) -> Line:
     return tuple(pieces)
 
 
-def _tables(played: Sequence[Played], findings: Sequence[Finding]) -> list[StepsTable]:
+def _tables(
+    played: Sequence[Played], findings: Sequence[Finding], left_out: Sequence[NotRehearsed]
+) -> list[StepsTable]:
     """One table for each engine and case, those with the same rows in one."""
     found: dict[StepsTable, list[str]] = {}
     for (case, engine, _), group in groupby(played, _trial_of):
         trial = list(group)
         schedules = tuple(one.rehearsal.schedule for one in trial)
-        table = StepsTable(engine, schedules, tuple(_rows(trial, findings)))
+        lacks = tuple(dict.fromkeys(part.step for part in left_out if part.is_about(case)))
+        table = StepsTable(engine, schedules, tuple(_rows(trial, findings)), lacks)
         found.setdefault(table, []).append(case)
-    return [StepsTable(t.engine, t.schedules, t.rows, tuple(cases)) for t, cases in found.items()]
+    return [replace(table, cases=tuple(cases)) for table, cases in found.items()]
 
 
 def _trial_of(played: Played) -> tuple[str, str, tuple[tuple[str, str, str], ...]]:

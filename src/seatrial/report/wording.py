@@ -92,15 +92,10 @@ def after(finding: Finding) -> str:
     return f"once {last}{more} repaired"
 
 
-def is_partial(result: Result) -> bool:
-    """Whether something of the input was not rehearsed."""
-    return bool(result.not_rehearsed or result.missing_dependencies)
-
-
 def _findings(result: Result) -> str:
     findings = result.findings
     if not findings:
-        return "no findings in what was rehearsed" if is_partial(result) else "no findings"
+        return "no findings in what was rehearsed" if result.not_rehearsed else "no findings"
     certainties = Counter(finding.certainty for finding in findings)
     split = ", ".join(f"{certainties[word]} {word}" for word in CERTAINTIES if certainties[word])
     removals = sum(finding.removal for finding in findings)

@@ -35,6 +35,8 @@ VALUE = lazy_re.compile(r"\s*[:=]")
 """Begins the value in a line of YAML or of a program."""
 WITH_FIXES = "with the fixes"
 """A rehearsal of the same trial with all proven fixes."""
+NOTICES_MAX = 8
+"""Parts that were not rehearsed; the rest is counted."""
 MESSAGE_MAX = 4_000
 """Characters of a message."""
 
@@ -43,11 +45,14 @@ def data_of(result: Result) -> dict[str, Any]:
     tables = _Tables(result.sources)
     shown = _shown(result)
     bodies = Bodies(played.rehearsal for played in shown)
-    labels = _labels(shown, {id(played) for played in result.mended.played} if result.mended else set())
+    labels = _labels(shown, result)
     findings = [_finding(finding, result, shown, tables) for finding in result.findings]
     rehearsals = [_rehearsal(played, label, tables, bodies) for played, label in zip(shown, labels, strict=True)]
     left_out = len(result.played) - sum(played in shown for played in result.played)
-    notices = [*sentences_of(result)]
+    sentences = sentences_of(result)
+    notices = sentences[:NOTICES_MAX]
+    if more := len(sentences) - len(notices):
+        notices.append(f"Not rehearsed: {more} more")
     if left_out:
         notices.append(f"{counted(left_out, 'rehearsal')} not in this page: it would be too large.")
     return {
@@ -152,8 +157,9 @@ def _shown(result: Result) -> list[Played]:
     return [played for played in candidates if id(played) in kept]
 
 
-def _labels(shown: Sequence[Played], mended: set[int]) -> list[str]:
-    """The case of each rehearsal; where several inputs share it, with what they deploy."""
+def _labels(shown: Sequence[Played], result: Result) -> list[str]:
+    """The case of each rehearsal, and its steps that were not rehearsed; of several inputs, with what they deploy."""
+    mended = {id(played) for played in result.mended.played} if result.mended else set()
     sources: dict[str, set[str]] = {}
     for played in shown:
         sources.setdefault(played.case, set()).add(_deploys(played.rehearsal))
@@ -162,7 +168,11 @@ def _labels(shown: Sequence[Played], mended: set[int]) -> list[str]:
         about = _deploys(played.rehearsal) if len(sources[played.case]) > 1 else ""
         repaired = f"{', '.join(played.rehearsal.repaired)} repaired" if played.rehearsal.repaired else ""
         fixed = WITH_FIXES if id(played) in mended else ""
-        labels.append(one_line(", ".join(filter(None, (played.case or "default", about, repaired, fixed)))))
+        lacks = [
+            f"{part.step} not rehearsed" for part in result.not_rehearsed if part.step and part.is_about(played.case)
+        ]
+        parts = (played.case or "default", about, repaired, fixed, *lacks)
+        labels.append(one_line(", ".join(filter(None, parts))))
     return labels
 
 

@@ -171,7 +171,7 @@ function build() {
     element("label", { for: "more" }, page.more, " all events"), element("span", { class: "zoom" }, zoom(1 / 1.6), zoom(1.6)), element("button", { class: "small", onclick: () => page.help.showModal() }, "? keys"));
   document.getElementById("report").append(
     element("header", {}, element("h1", {}, "seatrial"), element("span", { class: "closing" }, DATA.closing), DATA.exit ? element("span", { class: DATA.failed ? "exit bad" : "exit good" }, DATA.exit) : null),
-    DATA.notices.length ? element("ul", { class: "notices" }, ...DATA.notices.slice(0, 8).map((text) => element("li", {}, text))) : "",
+    DATA.notices.length ? element("ul", { class: "notices" }, ...DATA.notices.map((text) => element("li", {}, text))) : "",
     element("main", {}, element("nav", {}, element("h2", {}, FINDINGS.length ? `Findings (${FINDINGS.length})` : "No findings"), page.findings),
       element("div", { class: "stage" }, filters, page.panels, legend()), page.details), page.help, page.tip);
   document.title = `seatrial: ${FINDINGS.length || "no"} finding${FINDINGS.length === 1 ? "" : "s"}`;
