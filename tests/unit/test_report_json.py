@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rehearsed import CLEAN, CONFIG, FINDING, FIXED, LAZY, RESULT, STEPS
 
 from seatrial.model.resource import Place, Ref
-from seatrial.model.result import Played, Result
+from seatrial.model.result import NotRehearsed, Played, Result
 from seatrial.model.timeline import Operation, SyncTask
 from seatrial.report.contract import schema
 from seatrial.report.json import render
@@ -189,6 +189,14 @@ def test_keys_with_a_default_are_omitted_when_empty() -> None:
     assert written(with_case)["findings"][0]["case"] == case
     assert written(with_case)["rehearsals"][0]["case"] == case
     assert written(with_case)["missing_dependencies"] == ["redis"]
+
+
+def test_parts_that_were_not_rehearsed_are_data() -> None:
+    parts = (NotRehearsed("not on disk"), NotRehearsed("OLD does not render", "ci/ha-values.yaml", "upgrade from v1"))
+    assert written(replace(CLEAN, not_rehearsed=parts))["not_rehearsed"] == [
+        {"case": "", "step": "", "reason": "not on disk"},
+        {"case": "ci/ha-values.yaml", "step": "upgrade from v1", "reason": "OLD does not render"},
+    ]
 
 
 def test_a_finding_of_a_rehearsal_with_repairs_names_the_repairs() -> None:

@@ -25,6 +25,9 @@ Readiness = Literal["ready", "none"]
 Then = Literal["asked", "refused", "refused otherwise", "not registered", "let through", "never sent"]
 """What happened to the write. With `not registered` and `let through` the webhook was never called."""
 
+DEFAULT_VALUES = "default values"
+"""The case without a values file, where a sentence names it."""
+
 
 class Prerequisite(Struct, frozen=True, omit_defaults=True, order=True):
     """An object outside the release that the release needs, assumed to exist."""
@@ -56,7 +59,8 @@ class NotRehearsed(Struct, frozen=True, omit_defaults=True, order=True):
 
     def is_about(self, case: str) -> bool:
         """Whether a case lacks it. The cases of a folder are `charts/shop` and `charts/shop (ci/ha-values.yaml)`."""
-        return self.case in ("", case) or case.startswith(f"{self.case} (")
+        default = f"{case} ({DEFAULT_VALUES})" if case else DEFAULT_VALUES
+        return self.case in ("", case, default) or case.startswith(f"{self.case} (")
 
 
 class RenderedDifference(Struct, frozen=True, omit_defaults=True, order=True):

@@ -1,10 +1,11 @@
-"""The cases of a trial: its default, other values of the chart, `--wait`, and what a second deployment changes."""
+"""The cases of a trial: its default, other values of the chart, and what a second deployment changes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial import sources
@@ -22,29 +23,62 @@ SAME_AGAIN = "the same again"
 """The case of a trial file with its last deployment repeated."""
 
 
-def cases_of(trial: Trial, engine: Engine[Any], opened: Opened, values: ValueFlags) -> Iterator[tuple[str, Trial]]:
-    """The default case, each ci/*-values.yaml of the newest chart and, for a default trial, the case with --wait."""
-    yield "", trial
+class TrialCase(Struct, frozen=True):
+    """One case of a trial: its name, and its steps."""
+
+    name: str
+    trial: Trial
+    newest: str = ""
+    """The path of the newest chart, if the trial deploys one."""
+    old: str = ""
+    """The older chart that is upgraded, as the user named it."""
+    fresh: Trial | None = None
+    """The same without the older chart."""
+    in_ci: bool = False
+    """Whether its values are in ci/ of the newest chart."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its values are the chart's own: the default ones, or those in ci/."""
+        return self.in_ci or not self.name
+
+
+def cases_of(trial: Trial, engine: Engine[Any], opened: Opened, values: ValueFlags) -> Iterator[TrialCase]:
+    """The default case, and each ci/*-values.yaml of the newest chart, with which older charts are installed as well.
+
+    Of a trial file also its last deployment repeated.
+    """
     newest = next((step for step in reversed(trial.steps) if _is_rendered(step, engine, opened)), None)
     if newest is None:
+        yield TrialCase("", trial)
         return
+    old = next((step.source for step in trial.steps if _is_older(step, newest, engine, opened)), "")
+    default = TrialCase(
+        "", trial, opened.chart(newest.source).path, old, _fresh(trial, newest, engine) if old else None
+    )
+    if opened.base:
+        default = replace(default, old="", fresh=None)
+    yield default
     if values == ValueFlags() and not newest.values and not newest.set:
-        for name in sorted(opened.chart(newest.source).cases):
-            yield name, trial if opened.base else _understood(name, trial, newest, engine, opened)
+        yield from (replace(default, name=name, in_ci=True) for name in opened.cases(newest.source))
     if opened.base and (again := _again(trial, newest, engine, opened)):
-        yield SAME_AGAIN, again
-    if engine.wait_flag and not opened.base:
-        waiting = tuple(_waiting(step, engine) for step in trial.steps[:WAITING_STEPS])
-        yield engine.wait_flag, replace(trial, steps=waiting)
+        yield replace(default, name=SAME_AGAIN, trial=again)
 
 
-def _understood(name: str, trial: Trial, newest: Step, engine: Engine[Any], opened: Opened) -> Trial:
-    """The trial with these values, without older charts that lack the file: they were never installed with it."""
-    steps = []
-    for step in trial.steps:
-        older = _is_rendered(step, engine, opened) and name not in opened.chart(step.source).cases
-        steps.append(replace(step, source=newest.source) if older else step)
-    return replace(trial, steps=tuple(steps))
+def waiting(trial: Trial, engine: Engine[Any]) -> Trial:
+    """The first steps of a default trial, with --wait."""
+    return replace(trial, steps=tuple(_waiting(step, engine) for step in trial.steps[:WAITING_STEPS]))
+
+
+def _is_older(step: Step, newest: Step, engine: Engine[Any], opened: Opened) -> bool:
+    return step.source != newest.source and _is_rendered(step, engine, opened)
+
+
+def _fresh(trial: Trial, newest: Step, engine: Engine[Any]) -> Trial | None:
+    """The default trial of the newest chart alone, with those of its steps that this trial has."""
+    wanted = {step.action for step in trial.steps}
+    steps = tuple(step for step in engine.default_trial(newest.source, "", 0) if step.action in wanted)
+    return replace(trial, steps=steps) if steps else None
 
 
 def _again(trial: Trial, newest: Step, engine: Engine[Any], opened: Opened) -> Trial | None:

@@ -24,13 +24,14 @@ from seatrial.model.release import Case, Release
 from seatrial.model.resource import name_of
 from seatrial.model.result import NotRehearsed, Prerequisite
 from seatrial.model.trial import Step, Trial
-from seatrial.plan.cases import SAME_AGAIN, cases_of, with_second_upgrade
+from seatrial.plan.cases import with_second_upgrade
 from seatrial.plan.chosen_steps import chosen, with_detour
 from seatrial.plan.crowds import refuse_crowds
 from seatrial.plan.health_checks import tried_health_checks
 from seatrial.plan.libraries import removed_helpers, without_values
 from seatrial.plan.matrix import Cell, cells, differences, transitions
 from seatrial.plan.plan import Plan
+from seatrial.plan.playable import playable
 from seatrial.plan.prerequisites import needed
 from seatrial.plan.prerequisites.combined import (
     Prerequisites,
@@ -71,7 +72,6 @@ from seatrial.sources.charts.consumers import (
     helpers_changed,
     with_library,
 )
-from seatrial.sources.charts.rendering import NotRendered
 from seatrial.sources.opened import Opened
 from seatrial.sources.repos import charts_given, repos_of
 from seatrial.sources.stored import asked, history_in, read_history
@@ -242,28 +242,15 @@ def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: Hist
             named = ", ".join(map(str, engines))
             raise CannotContinue(f"{flag_of(name)} needs the engine {name}, but the input is rehearsed with {named}")
     for engine in engines:
-        left_out: list[NotRehearsed] = []
-        for case, variant in cases_of(trial, load(engine.name), opened, options.values):
-            try:
-                setting = _setting(variant, engine, case, opened, options, history)
-                planned = _planned(variant, setting)
-                if not opened.base and not options.steps and (again := with_second_upgrade(variant, planned.case)):
-                    planned = _planned(again, setting)
-            except NotRendered as why:
-                left_out.append(_left_out(case, why, opened))
-                continue
-            yield _with(planned, not_rehearsed=(*planned.case.not_rehearsed, *left_out))
 
+        def plan(case: str, variant: Trial, engine: EngineId = engine) -> Plan:
+            setting = _setting(variant, engine, case, opened, options, history)
+            planned = _planned(variant, setting)
+            if not opened.base and not options.steps and (again := with_second_upgrade(variant, planned.case)):
+                return _planned(again, setting)
+            return planned
 
-def _left_out(case: str, why: NotRendered, opened: Opened) -> NotRehearsed:
-    """A case that cannot be rendered because of missing dependencies; raises in other cases."""
-    if case == SAME_AGAIN:
-        return NotRehearsed(str(why), "the last deployment again")
-    if not case or case.startswith("--"):
-        raise why
-    if not opened.missing or opened.base:
-        raise CannotContinue(f"with {case}: {why}") from None
-    return NotRehearsed(str(why), case)
+        yield from playable(trial, load(engine.name), opened, options.values, plan, deployed=history is not None)
 
 
 def _setting(

@@ -15,6 +15,7 @@ from seatrial.sources.charts.chart import ChartSource, open_chart
 from seatrial.sources.charts.conditions import has_conditions
 from seatrial.sources.charts.rendering import render
 from seatrial.sources.charts.values import values_in
+from seatrial.text.source import Text
 
 T = TypeVar("T")
 
@@ -27,6 +28,7 @@ class Opened:
         self.base = base
         self.beside = beside
         self._charts: dict[str, ChartSource] = {}
+        self._cases: dict[str, Text] = {}
         self._releases: dict[tuple[str, bytes], Release] = {}
         self._asking: dict[str, bool] = {}
         self._kept: dict[object, object] = {}
@@ -64,10 +66,21 @@ class Opened:
             self._kept[make] = make()
         return cast(T, self._kept[make])
 
+    def cases(self, source: str) -> list[str]:
+        """The values files in ci/ of a chart, with which the whole trial can be planned from now on."""
+        self._cases = dict(self.chart(source).cases)
+        return sorted(self._cases)
+
+    def same_values(self, case: str, name: str) -> str:
+        """Another case with the values of a case: `ci/ha-values.yaml, --wait`; of the default one, `--wait`."""
+        if case not in self._cases:
+            return name
+        self._cases[f"{case}, {name}"] = self._cases[case]
+        return f"{case}, {name}"
+
     def case_values(self, case: str) -> Body:
-        """The values that make a case, from whichever chart of the trial has them."""
-        texts = [chart.cases[case] for chart in self._charts.values() if case in chart.cases]
-        return values_in(texts[-1]) if texts else {}
+        """The values that make a case; empty for the default one."""
+        return values_in(self._cases[case]) if case in self._cases else {}
 
     @property
     def first_name(self) -> str:

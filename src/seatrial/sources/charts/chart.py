@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from posixpath import normpath
 from typing import Any
 
 import msgspec
@@ -268,7 +269,10 @@ def _source(path: str, files: ChartFiles) -> ChartSource:
 def _cases(files: ChartFiles) -> dict[str, Text]:
     """The values files in `ci/`, which .helmignore often excludes from the chart."""
     found = {path: content for path, content in files.files.items() if _CASE.fullmatch(path)}
-    if files.folder and files.tree is None:
+    if files.tree is not None:
+        inside = git.files_in(files.tree, normpath(f"{files.folder}/ci"))
+        found = {f"ci/{name}": content for name, content in inside.items() if _CASE.fullmatch(f"ci/{name}")}
+    elif files.folder:
         project = project_of(Path(files.folder))
         paths = [within(path, project) for path in disk.matching(Path(files.folder, "ci"), "*-values.yaml")]
         found = {f"ci/{path.name}": read_bytes(str(path), "read the values file") for path in paths}

@@ -62,9 +62,11 @@ _NIL = lazy_re.compile(r"at <(?P<path>(?:\$?\.Values)(?:\.\w+)+)>:\s+nil pointer
 class NotRendered(CannotContinue):
     """A chart that Helm cannot render, with the error of Helm."""
 
-    def __init__(self, complaint: str, words: str) -> None:
+    def __init__(self, complaint: str, words: str, source: str = "") -> None:
         super().__init__(complaint)
         self.words = words
+        self.source = source
+        """The path of the chart."""
 
 
 def hooks_of_upgrades(chart: ChartSource, values: Body, installed: Release, **options: Any) -> tuple[Resource, ...]:
@@ -149,7 +151,7 @@ def _rendered(rendering: Rendering) -> Printed:
         try:
             return output(chart.files, chart.archive, chart.name, rendering.values, rendering.options)
         except HelmError as error:
-            raise NotRendered(_complaint(chart, str(error)), " ".join(str(error).split())) from None
+            raise NotRendered(_complaint(chart, str(error)), " ".join(str(error).split()), chart.path) from None
 
 
 def _complaint(chart: ChartSource, words: str) -> str:
@@ -195,7 +197,7 @@ def _objects(rendering: Rendering, name: str, content: str, shadow: Callable[[],
         return origins().at(offset)
 
     for span in _split(content):
-        yield from objects_in(_parsed(text, span, name, where), text.path, where)
+        yield from objects_in(_parsed(rendering.chart, text, span, name, where), text.path, where)
 
 
 def _shadow(rendering: Rendering, names: Iterable[str]) -> Shadow:
@@ -226,7 +228,7 @@ def _split(content: str) -> Iterator[Span]:
         start = separator.end() if separator else end
 
 
-def _parsed(text: Text, span: Span, name: str, where: Where) -> Document:
+def _parsed(chart: ChartSource, text: Text, span: Span, name: str, where: Where) -> Document:
     try:
         return parse(text, span)
     except BrokenYaml as broken:
@@ -237,7 +239,7 @@ def _parsed(text: Text, span: Span, name: str, where: Where) -> Document:
         shown_line = text.line_at(line).strip()
         if _SECRET.search(text.content[span.start : span.end]):
             shown_line = f"{hidden(shown_line)} of a Secret"
-        raise CannotContinue(f"{place}: {said} (line {line} as rendered: {shown_line})") from None
+        raise NotRendered(f"{place}: {said} (line {line} as rendered: {shown_line})", said, chart.path) from None
 
 
 def _chart_path(crd: dict[str, str]) -> tuple[str, ...]:
