@@ -115,6 +115,8 @@ class Release(Struct, frozen=True, omit_defaults=True, dict=True):
     """Files of its folder that contain no Kubernetes object."""
     chart: str = ""
     """The name of its chart, as in Chart.yaml."""
+    notes: tuple[str, ...] = ()
+    """What was left out when it was rendered, each a sentence."""
 
     def find(self, ref: Ref) -> Resource | None:
         crds = (crd for crd in self.crds if crd.ref == ref)

@@ -313,11 +313,9 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
         if not unknown:
             break
         setting = replace(setting, api_versions=(*setting.api_versions, *unknown))
-    skipped = (_skipped(step.release) for step in steps if step.release and step.release.skipped)
-    notes = tuple(
-        dict.fromkeys((*(note for step in steps for note in step.notes), *skipped, *_remarks(setting, needs)))
-    )
     unseen = tuple(dict.fromkeys(NotRehearsed(words) for step in steps for words in step.not_rehearsed))
+    own = (note for step in steps if step.release for note in _notes_on(step.release))
+    notes = tuple(dict.fromkeys((*(note for step in steps for note in step.notes), *own, *_remarks(setting, needs))))
     if not any(release.resources or release.crds or _touches_others(release) for release in given):
         empty = f"{' and '.join(sorted({r.source for r in given}))}: renders no Kubernetes objects"
         raise NothingToCheck("\n  ".join((empty, *map(str, unseen), *notes)))
@@ -373,11 +371,14 @@ def _with(plan: Plan, **fields: Any) -> Plan:
     return replace(plan, case=replace(plan.case, **fields))
 
 
-def _skipped(release: Release) -> str:
-    """The note on files of a folder that hold no Kubernetes object."""
-    files = release.skipped
-    named = ", ".join(files[:SKIPPED_MAX]) + (f" and {len(files) - SKIPPED_MAX} more" if files[SKIPPED_MAX:] else "")
-    return f"{release.source}: {len(files)} YAML or JSON files without a Kubernetes object were skipped: {named}"
+def _notes_on(release: Release) -> Iterator[str]:
+    """What was left out of a release: files of its folder that hold no Kubernetes object, references of schemas."""
+    yield from release.notes
+    if files := release.skipped:
+        named = ", ".join(files[:SKIPPED_MAX])
+        more = f" and {len(files) - SKIPPED_MAX} more" if files[SKIPPED_MAX:] else ""
+        skipped = f"{len(files)} YAML or JSON files without a Kubernetes object were skipped"
+        yield f"{release.source}: {skipped}: {named}{more}"
 
 
 def _touches_others(release: Release) -> bool:

@@ -66,6 +66,7 @@ def render_application(application: Body, repos: Repos, *, globs: bool = True, *
         left_out=tuple(hook for release in releases for hook in release.left_out),
         behind_lookup=tuple(resource for release in releases for resource in release.behind_lookup),
         skipped_crds=tuple(crd for release in releases for crd in release.skipped_crds),
+        notes=tuple(note for release in releases for note in release.notes),
     )
     return RenderedApplication(whole)
 

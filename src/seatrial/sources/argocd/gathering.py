@@ -113,6 +113,7 @@ class _ApplicationSearch:
         self.found.applications[ref] = Application(body, rendered.release, rendered.error)
         self.found.notes.extend(self._from_checkout(ref, body))
         if rendered.release is not None:
+            self.found.notes.extend(rendered.release.notes)
             self.found.resources.extend(rendered.release.resources)
             self.found.skipped_crds.extend(rendered.release.skipped_crds)
             self.found.pins.extend(rendered.release.pins)

@@ -37,11 +37,11 @@ from seatrial.sources.charts.files import (
 )
 from seatrial.sources.charts.lacking import LackingChart
 from seatrial.sources.charts.output import loaded, refused
+from seatrial.sources.charts.schemas import SCHEMA_FILE, without_references
 from seatrial.sources.charts.values import values_in
 from seatrial.sources.files import as_text, project_of, read_bytes, shown, within
 from seatrial.text.source import Text
 
-SCHEMA_FILE = "values.schema.json"
 TEMPLATES = "templates/"
 OWN = (CHART_FILE, VALUES_FILE, SCHEMA_FILE, OLD_FILE, *LOCK_FILES)
 FOLDERS = (TEMPLATES, "crds/")
@@ -159,6 +159,18 @@ def without_schemas(source: ChartSource) -> ChartSource:
     """The chart without its values schemas, as with `--skip-schema-validation`."""
     files = _without(source.files, SCHEMA_FILE)
     return replace(source, files=files, archive=archived(files, source.name))
+
+
+def schema_notes(chart: ChartFiles) -> Iterator[str]:
+    """A sentence for each schema of a chart and its subcharts that Helm gets without some references."""
+    if found := without_references(chart.files.get(SCHEMA_FILE, b"")).left_out:
+        more = f" and {len(found) - 1} more" if found[1:] else ""
+        relative = any(":" not in one for one in found)
+        root = "; Helm reads a relative one from the root of the disk, not from the chart" if relative else ""
+        words = f"values are validated without the reference to {found[0]}{more}, which seatrial does not load{root}"
+        yield f"{chart.shown}{SCHEMA_FILE}: {words}"
+    for subchart in chart.subcharts.values():
+        yield from schema_notes(subchart)
 
 
 def own_values(source: ChartSource) -> Body:

@@ -23,6 +23,7 @@ from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.sources import disk, git
 from seatrial.sources.charts import helmignore
+from seatrial.sources.charts.schemas import SCHEMA_FILE, without_references
 from seatrial.sources.files import added_below, as_text, instead_of, project_of, read_bytes, reason, shown, within
 
 FILE_BYTES_MAX = 5 * 1024 * 1024
@@ -94,14 +95,19 @@ def read_archive(data: bytes, named: str, left: int = CHART_BYTES_MAX) -> ChartF
 
 
 def archived(chart: ChartFiles, name: str) -> bytes:
-    """The chart as a .tgz that Helm loads from memory. The same chart gives the same bytes."""
+    """The chart as a .tgz that Helm loads from memory. The same chart gives the same bytes.
+
+    Its schemas refer to nothing outside of them: Helm would request it or read it from the disk.
+    """
     out = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=out, mode="wb", compresslevel=1, mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         for path, content in _flat(chart, name):
-            member = tarfile.TarInfo(path)
+            member = tarfile.TarInfo(
+                path.replace("\\", "_")
+            )  # Helm takes it for a separator: other files, other schemas.
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
     return out.getvalue()
@@ -245,7 +251,8 @@ def _assembled(found: Mapping[str, bytes], prefix: str, folder: str, left: int) 
 
 def _flat(chart: ChartFiles, at: str) -> Iterator[tuple[str, bytes]]:
     for path in sorted(chart.files):
-        yield f"{at}/{path}", chart.files[path]
+        content = chart.files[path]
+        yield f"{at}/{path}", without_references(content).content if path == SCHEMA_FILE else content
     for entry in sorted(chart.subcharts):
         stem = entry.removesuffix(".tgz")
         folder = stem if stem == entry or stem not in chart.subcharts else f"{stem}-tgz"

@@ -17,7 +17,7 @@ from seatrial.model.masking import hidden
 from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, Place
 from seatrial.sandbox.watchdog import limited
-from seatrial.sources.charts.chart import ChartSource, find_file, own_values, template_texts
+from seatrial.sources.charts.chart import ChartSource, find_file, own_values, schema_notes, template_texts
 from seatrial.sources.charts.conditions import asks_for_the_act, looks_up, with_answered_lookups
 from seatrial.sources.charts.files import archived, with_file
 from seatrial.sources.charts.lacking import is_enabled
@@ -142,6 +142,7 @@ def render(
         values=values,
         vanished=tuple(vanished(chart, rendered.texts, values)),
         chart=chart.name,
+        notes=tuple(schema_notes(chart.files)),
     )
 
 

@@ -155,7 +155,7 @@ class _FluxSearch:
             return Charted(body, absent=str(why))
         except CannotContinue as why:
             return Charted(body, error=str(why))
-        self.found.notes.extend(notes)
+        self.found.notes.extend((*notes, *rendered.notes))
         self.found.resources.extend(rendered.resources)
         self.found.pins.extend(rendered.pins)
         skips = dig(body, "spec", "install", "crds") == "Skip"

@@ -87,6 +87,7 @@ def _read(path: str, charts: Charts, config: Body, checkout: Checkout | None = N
         program=program,
         left_out=left_out,
         skipped_crds=tuple(monitor.skipped_crds),
+        notes=tuple(monitor.notes),
     )
 
 

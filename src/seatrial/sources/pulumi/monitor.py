@@ -90,6 +90,7 @@ class Monitor:
         """Hooks of charts that are not registered."""
         self.skipped_crds: list[Resource] = []
         self.pins: list[Pin] = []
+        self.notes: list[str] = []
         self._locked = locked_provider(project.folder, self._root)
         self.warnings: list[str] = [*_older_provider(project, self._locked)]
         self._answers = {"register": self._register, "read": self._read, "call": self._call}
@@ -311,6 +312,7 @@ class Monitor:
             return Release(options["release"], options["namespace"], named, ())
         if found is not None:
             self._charted[who] = found
+            self.notes += found.release.notes
         return found.release if found is not None else None
 
     def _call(self, message: Body) -> Body:
