@@ -12,8 +12,11 @@ import pytest
 from chartfolder import CHART, write
 from kustomizing import needs_kustomize
 
+from seatrial.fleet.folder import tasks
 from seatrial.model.errors import CannotContinue
+from seatrial.model.options import CheckOptions
 from seatrial.model.resource import Body
+from seatrial.plan.plans import plans
 from seatrial.sources.argocd.applications import render_application
 from seatrial.sources.argocd.applicationsets import applications_of
 from seatrial.sources.charts.chart import open_chart
@@ -110,6 +113,53 @@ def test_file_dependencies_stay_in_the_project(repository: Path) -> None:
     listed = "dependencies: [{name: library, version: 1.0.0, repository: file://../../library}]\n"
     (repository / "chart/Chart.yaml").write_text(CHART + listed)
     assert "outside" in _complaint(lambda: open_chart("chart"))
+
+
+def test_file_dependencies_between_subcharts_are_inside_of_the_chart(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From any folder, and outside of any checkout."""
+    listed = "dependencies: [{name: common, version: 1.0.0, repository: file://../common}]\n"
+    write(repository / "chart/charts", {"sub/Chart.yaml": CHART.replace("demo", "sub") + listed})
+    write(repository / "chart/charts", {"common/Chart.yaml": CHART.replace("demo", "common")})
+    monkeypatch.chdir("/")
+    assert open_chart(f"{repository}/chart").missing_dependencies == ()
+    write(repository.parent, {"library/Chart.yaml": CHART.replace("demo", "library")})
+    listed = listed.replace("common", "library").replace("../", "../../../../")
+    write(repository / "chart/charts", {"sub/Chart.yaml": CHART.replace("demo", "sub") + listed})
+    assert "outside" in _complaint(lambda: open_chart(f"{repository}/chart"))
+
+
+def test_file_dependencies_of_an_old_copy_stay_in_the_copy_of_the_project(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = "dependencies: [{name: library, version: 1.0.0, repository: file://../library}]\n"
+    for folder in (repository / "charts", repository.parent / "copy/charts", repository.parent / "else"):
+        write(folder, {"app/Chart.yaml": CHART + listed, "library/Chart.yaml": CHART.replace("demo", "library")})
+    (repository / ".git").mkdir()
+    old = str(repository.parent / "copy/charts/app")
+    assert open_chart(old, "charts/app").missing_dependencies == ()
+    assert "outside" in _complaint(lambda: open_chart(old))
+    assert "outside" in _complaint(lambda: open_chart(str(repository.parent / "else/app"), "charts/app"))
+    outside = listed.replace("../library", "../../../library")
+    write(repository.parent, {"library/Chart.yaml": CHART.replace("demo", "library")})
+    write(repository.parent, {"copy/charts/app/Chart.yaml": CHART + outside})
+    assert "outside" in _complaint(lambda: open_chart(old, "charts/app"))
+    monkeypatch.setenv("HOME", f"{repository.parent}/copy/me")
+    write(repository.parent, {"copy/charts/app/Chart.yaml": CHART + listed})
+    assert "outside" in _complaint(lambda: open_chart(old, "charts/app"))
+
+
+def test_file_dependencies_between_charts_of_a_folder_are_inside(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = "dependencies: [{name: library, version: 1.0.0, repository: file://../library}]\n"
+    write(repository, {"charts/app/Chart.yaml": CHART + listed, "charts/app/templates/a.yaml": TEMPLATE})
+    write(repository, {"charts/library/Chart.yaml": CHART.replace("demo", "library") + "type: library\n"})
+    monkeypatch.chdir("/")
+    (task,) = tasks(CheckOptions((f"{repository}/charts",)))
+    assert next(plans(task)).case.missing_dependencies == ()
+    assert "outside" in _complaint(lambda: next(plans(CheckOptions(task.inputs))))
 
 
 @needs_kustomize

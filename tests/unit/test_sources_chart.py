@@ -359,6 +359,36 @@ def test_symlinks_may_point_inside_the_project_but_not_out_of_it(tmp_path: Path)
     assert list(_files(open_chart("project/c"))) == ["shared"]
 
 
+def test_without_a_repository_symlinks_may_point_inside_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"c/Chart.yaml": CHART, "shared/t.yaml": config_map("shared")})
+    (tmp_path / "c/templates").symlink_to("../shared")
+    assert list(_files(open_chart("c"))) == ["shared"]
+    monkeypatch.chdir("/")
+    assert _complaint(f"{tmp_path}/c").endswith(f"outside of {tmp_path}/c; seatrial does not follow it")
+
+
+@pytest.mark.parametrize("target", ["../../LICENSE", "nowhere", "/etc/passwd"])
+def test_a_linked_license_or_readme_that_leads_out_is_skipped(target: str, tmp_path: Path) -> None:
+    write(tmp_path, {"LICENSE": "free", "project/.git/HEAD": "", "project/c/Chart.yaml": CHART})
+    write(tmp_path, {"project/c/templates/a.yaml": config_map("a"), "project/c/charts/s/Chart.yaml": CHART})
+    for name in ("LICENSE", "README.md", "charts/s/LICENSE"):
+        (tmp_path / "project/c" / name).symlink_to(target)
+    source = open_chart("project/c")
+    assert list(_files(source)) == ["a"]
+    assert not {"LICENSE", "README.md"} & {*source.files.files, *source.files.subcharts["s"].files}
+    (tmp_path / "project/c/templates/README.md").symlink_to(target)
+    assert "project/c/templates/README.md: " in _complaint("project/c")
+
+
+def test_a_linked_readme_of_the_repository_is_read(tmp_path: Path) -> None:
+    write(tmp_path, {".git/HEAD": "", "README.md": "Shop", "c/Chart.yaml": CHART})
+    write(tmp_path, {"c/templates/a.yaml": config_map('{{ .Files.Get "README.md" | lower }}')})
+    (tmp_path / "c/README.md").symlink_to("../README.md")
+    assert list(_files(open_chart("c"))) == ["shop"]
+
+
 def test_a_cyclic_symlink_is_refused(tmp_path: Path) -> None:
     write(tmp_path, {"c/Chart.yaml": CHART, "c/templates/a.yaml": config_map("a")})
     (tmp_path / "c/templates/again").symlink_to("..")

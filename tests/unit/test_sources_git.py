@@ -112,6 +112,14 @@ def test_a_symlink_out_of_the_checkout_is_not_followed(checkout: Path) -> None:
     )
 
 
+def test_a_linked_license_that_leads_out_of_the_checkout_is_skipped(checkout: Path) -> None:
+    (checkout / "charts/demo/LICENSE").symlink_to("/etc/passwd")
+    commit(checkout, "v2")
+    source = open_chart("git:v2", "charts/demo")
+    assert names(source) == ["ConfigMap/default/new"]
+    assert "LICENSE" not in source.files.files
+
+
 def test_a_symlink_to_itself_is_refused(checkout: Path) -> None:
     (checkout / "charts/demo/templates/again").symlink_to("..")
     commit(checkout, "v2")

@@ -73,9 +73,9 @@ def tasks(options: CheckOptions, since: str = "") -> Iterator[CheckOptions]:
         if since:
             for chart, old in changed_charts(Path(path), since):
                 if not is_library(chart):
-                    yield replace(options, inputs=(shown(str(chart)),), old=old)
+                    yield replace(options, inputs=(shown(str(chart)),), folder=path, old=old)
         elif holds_charts(path):
-            yield from (replace(options, inputs=(chart,)) for chart in charts_or_itself(path))
+            yield from (replace(options, inputs=(chart,), folder=path) for chart in charts_or_itself(path))
         else:
             yield replace(options, inputs=(path,))
 

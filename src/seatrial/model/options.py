@@ -101,3 +101,5 @@ class CheckOptions(Struct, frozen=True):
     """Which fixes are tried; none if it is None."""
     locates_all: bool = True
     """Whether the result has the place of every object, and not only those of findings."""
+    folder: str = ""
+    """The folder of charts that the input is one of; empty if the user named the input itself."""

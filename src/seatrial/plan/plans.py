@@ -136,7 +136,7 @@ def _of_input(path: str, kind: InputKind, options: CheckOptions) -> Iterator[Pla
     for engine in map(engine_id, options.engines or (usual_engine(path, kind),)):
         if kind == PROGRAM and engine.name != kind.engine:
             raise CannotContinue(f"{path} is {kind.words}: it is rehearsed with {kind.engine}, not with {engine.name}")
-        opened = Opened("", path)
+        opened = Opened("", path, options.folder)
         history = _history(path, opened, options) if engine.name == HELM.name else None
         deployed = history.current.number if history else 0
         every = load(engine.name).default_trial(options.instead or path, options.old, deployed)

@@ -21,6 +21,8 @@ FILE_BYTES_MAX = 50 * 1024 * 1024
 
 STDIN = "-"
 
+_DOCUMENTS = ("LICENSE", "LICENCE", "COPYING", "NOTICE", "README", "CHANGELOG", "CONTRIBUTING")
+
 _INSTEAD: ContextVar[Mapping[Path, bytes] | None] = ContextVar("_INSTEAD", default=None)
 
 
@@ -100,6 +102,12 @@ def reason(error: OSError) -> str:
     return words[:1].lower() + words[1:]
 
 
+def is_document(path: str) -> bool:
+    """Whether a file is for people alone, such as LICENSE or README.md. A symlink of it to elsewhere is skipped."""
+    *folders, name = path.split("/")
+    return name.partition(".")[0].upper() in _DOCUMENTS and not {"templates", "crds"} & set(folders)
+
+
 class OutsideOfInput(CannotContinue):
     """A path of the input that leads out of the input."""
 
@@ -125,11 +133,36 @@ def within(path: Path, *roots: Path, named: str = "", remedy: str = "") -> Path:
     return path
 
 
-def roots_of(folder: Path) -> tuple[Path, ...]:
-    """Where the files of an input may be: its project, and the current folder if that contains it but no home."""
+def roots_of(folder: Path, *inputs: str) -> tuple[Path, ...]:
+    """Where the files of a folder may be: its project, and the current folder if that contains it but no home.
+
+    Also each of these inputs of the user that contains it, or the copy of their project that it is in.
+    """
     project, here = project_of(folder), disk.resolved(Path.cwd())
-    around = disk.resolved(folder).is_relative_to(here) and not disk.resolved(Path.home()).is_relative_to(here)
-    return (project, here) if around and not here.is_relative_to(project) else (project,)
+    roots = [project]
+    if disk.resolved(folder).is_relative_to(here) and not _contains_home(here):
+        roots.append(here)
+    for one in map(Path, filter(None, inputs)):
+        inside = disk.resolved(folder).is_relative_to(disk.resolved(one))
+        roots += [disk.resolved(one)] if inside else _copies(folder, one)
+    return tuple(root for index, root in enumerate(roots) if not any(map(root.is_relative_to, roots[:index])))
+
+
+def _copies(folder: Path, other: Path) -> Iterator[Path]:
+    """The copies of the roots of `other` that hold a folder: /old for /old/charts/app, if `other` is /new/charts/app.
+
+    A single name in common says nothing about what is around it.
+    """
+    own = disk.resolved(folder).parts
+    for root in roots_of(other):
+        alike = disk.resolved(other).relative_to(root).parts
+        copy = Path(*own[: -len(alike)])
+        if len(alike) > 1 and own[-len(alike) :] == alike and not _contains_home(copy):
+            yield copy
+
+
+def _contains_home(folder: Path) -> bool:
+    return disk.resolved(Path.home()).is_relative_to(folder)
 
 
 def project_of(folder: Path) -> Path:

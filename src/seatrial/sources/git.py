@@ -19,7 +19,7 @@ from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.sandbox import folders
 from seatrial.sources import disk
-from seatrial.sources.files import shown
+from seatrial.sources.files import is_document, shown
 
 PREFIX = "git:"
 COMMIT = "commit"
@@ -247,6 +247,8 @@ def _linked(tree: Tree, path: str, oid: str, name: str, links: int) -> Iterator[
     (content,) = _blobs(tree, [oid])
     target = posixpath.normpath(posixpath.join(posixpath.dirname(path), content.decode(errors="surrogateescape")))
     if not _stays_inside(target):
+        if is_document(path):
+            return
         raise CannotContinue(f"{tree.shown(path)}: the symlink points out of the checkout; seatrial does not follow it")
     if not links:
         raise CannotContinue(f"{tree.shown(path)}: the symlink points to a folder that contains it")

@@ -23,10 +23,14 @@ T = TypeVar("T")
 class Opened:
     """The charts and manifests of a trial, each opened once."""
 
-    def __init__(self, base: str, beside: str) -> None:
-        """Paths are relative to `base`; `git:REF` is about the checkout that holds `beside`."""
+    def __init__(self, base: str, beside: str, folder: str = "") -> None:
+        """Paths are relative to `base`; `git:REF` is about the checkout that holds `beside`.
+
+        `folder` is the folder of charts that the user named, if the trial is about one of them.
+        """
         self.base = base
         self.beside = beside
+        self.folder = folder
         self._charts: dict[str, ChartSource] = {}
         self._cases: dict[str, Text] = {}
         self._releases: dict[tuple[str, bytes], Release] = {}
@@ -39,7 +43,7 @@ class Opened:
     def chart(self, source: str) -> ChartSource:
         path = self.path(source)
         if path not in self._charts:
-            self._charts[path] = open_chart(path, self.beside)
+            self._charts[path] = open_chart(path, self.beside, self.folder)
         return self._charts[path]
 
     def asks(self, chart: ChartSource) -> bool:

@@ -39,7 +39,7 @@ from seatrial.sources.charts.lacking import LackingChart
 from seatrial.sources.charts.output import loaded, refused
 from seatrial.sources.charts.schemas import SCHEMA_FILE, without_references
 from seatrial.sources.charts.values import values_in
-from seatrial.sources.files import as_text, project_of, read_bytes, shown, within
+from seatrial.sources.files import as_text, read_bytes, roots_of, shown, within
 from seatrial.text.source import Text
 
 TEMPLATES = "templates/"
@@ -121,18 +121,21 @@ class TemplateFile(Struct, frozen=True):
     text: Text
 
 
-def open_chart(path: str, beside: str = "") -> ChartSource:
-    """The chart at a path; for `git:REF` the chart at `beside` at that commit, for `git:REF:path` another one."""
-    source = open_any_chart(path, beside)
+def open_chart(path: str, beside: str = "", folder: str = "") -> ChartSource:
+    """The chart at a path; for `git:REF` the chart at `beside` at that commit, for `git:REF:path` another one.
+
+    `folder` is the input that holds the chart, if it is not the chart itself.
+    """
+    source = open_any_chart(path, beside, folder)
     if described(source.files).get("type") == "library":
         what = f"{source.name} is a library chart, which has no objects of its own"
         raise NothingToCheck(f"{shown(path)}: {what}; use --consumers DIR to check the charts that depend on it")
     return source
 
 
-def open_any_chart(path: str, beside: str = "") -> ChartSource:
+def open_any_chart(path: str, beside: str = "", folder: str = "") -> ChartSource:
     """Like `open_chart`, but accepts library charts."""
-    return opened(path, _files(path, beside))
+    return opened(path, _files(path, beside, folder))
 
 
 def opened(path: str, files: ChartFiles) -> ChartSource:
@@ -231,13 +234,15 @@ def _replaced(chart: ChartFiles, texts: Mapping[str, str]) -> tuple[set[str], Ch
     return known, replace(chart, files=files, subcharts=subcharts)
 
 
-def _files(path: str, beside: str) -> ChartFiles:
+def _files(path: str, beside: str, folder: str) -> ChartFiles:
+    if not git.is_ref(path) and disk.is_dir(Path(path)):
+        return read_folder(path, roots_of(Path(path), beside, folder))
     if not git.is_ref(path):
-        return read_folder(path) if disk.is_dir(Path(path)) else _read_archive(path)
-    tree, folder = git.located(path, beside)
-    files = read_commit(tree, folder)
+        return _read_archive(path)
+    tree, own = git.located(path, beside)
+    files = read_commit(tree, own)
     if not files.files:
-        where = f"no {folder} at {tree.ref}"
+        where = f"no {own} at {tree.ref}"
         raise CannotContinue(f"{path}: {where}; if the chart was in another folder, use git:{tree.ref}:FOLDER")
     return files
 
@@ -285,8 +290,7 @@ def _cases(files: ChartFiles) -> dict[str, Text]:
         inside = git.files_in(files.tree, normpath(f"{files.folder}/ci"))
         found = {f"ci/{name}": content for name, content in inside.items() if _CASE.fullmatch(f"ci/{name}")}
     elif files.folder:
-        project = project_of(Path(files.folder))
-        paths = [within(path, project) for path in disk.matching(Path(files.folder, "ci"), "*-values.yaml")]
+        paths = [within(path, *files.roots) for path in disk.matching(Path(files.folder, "ci"), "*-values.yaml")]
         found = {f"ci/{path.name}": read_bytes(str(path), "read the values file") for path in paths}
     return {name: as_text(files.shown + name, found[name], "read the values file") for name in sorted(found)}
 

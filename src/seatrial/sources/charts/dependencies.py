@@ -18,7 +18,7 @@ from seatrial.sources.charts.files import ChartFiles, read_commit, read_folder, 
 from seatrial.sources.charts.lacking import LackingChart, Switch, exact
 from seatrial.sources.charts.values import values_in
 from seatrial.sources.charts.versions import satisfies
-from seatrial.sources.files import as_text, roots_of, shown, within
+from seatrial.sources.files import as_text, shown, within
 from seatrial.text.source import edited
 from seatrial.text.yamlfile import Document, parse, without_items
 
@@ -133,7 +133,7 @@ def _neighbour(chart: ChartFiles, entry: Body, index: int, trail: tuple[Path, ..
         return None
     if chart.tree is None:
         named, remedy = f"{_place(chart, index)}: the dependency {entry.get('name')}", "copy it into charts/"
-        within(Path(folder), *roots_of(Path(chart.folder)), named=named, remedy=remedy)
+        within(Path(folder), *chart.roots, named=named, remedy=remedy)
     if disk.resolved(Path(folder)) in trail:
         raise CannotContinue(
             f"{_place(chart, index)}: the dependency {entry.get('name')} is a cycle: it leads back to {folder}"
@@ -153,7 +153,7 @@ def _neighbour(chart: ChartFiles, entry: Body, index: int, trail: tuple[Path, ..
 def _read(beside: ChartFiles, folder: str) -> ChartFiles | None:
     """The chart in a folder, at the same commit as `beside`."""
     if beside.tree is None:
-        return read_folder(folder)
+        return read_folder(folder, beside.roots)
     if folder.startswith(("..", "/")):
         return None
     found = read_commit(beside.tree, folder)

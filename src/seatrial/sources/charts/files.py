@@ -24,7 +24,18 @@ from seatrial.model.errors import CannotContinue
 from seatrial.sources import disk, git
 from seatrial.sources.charts import helmignore
 from seatrial.sources.charts.schemas import SCHEMA_FILE, without_references
-from seatrial.sources.files import added_below, as_text, instead_of, project_of, read_bytes, reason, shown, within
+from seatrial.sources.files import (
+    added_below,
+    as_text,
+    instead_of,
+    is_document,
+    project_of,
+    read_bytes,
+    reason,
+    roots_of,
+    shown,
+    within,
+)
 
 FILE_BYTES_MAX = 5 * 1024 * 1024
 CHART_BYTES_MAX = 100 * 1024 * 1024
@@ -50,17 +61,24 @@ class ChartFiles(Struct, frozen=True):
     """The folder on disk or in the commit; empty for an archive."""
     tree: git.Tree | None = None
     """The commit it was read from."""
+    roots: tuple[Path, ...] = ()
+    """Where on disk its files may be, and those of its dependencies."""
 
 
-def read_folder(folder: str) -> ChartFiles:
-    """The chart in a folder, without the files that its .helmignore excludes."""
+def read_folder(folder: str, roots: tuple[Path, ...] = ()) -> ChartFiles:
+    """The chart in a folder, without the files that its .helmignore excludes.
+
+    Symlinks stay in the repository; where there is none, in the roots.
+    """
     root = Path(folder)
+    roots = roots or roots_of(root)
+    limits = (project,) if disk.exists((project := project_of(root)) / ".git") else roots
     prefix = "" if shown(folder) == "." else shown(folder) + "/"
     ignore = root / helmignore.FILE
-    project, named = project_of(root), prefix + helmignore.FILE
-    rules = read_bytes(str(within(ignore, project, named=named)), "read the rules") if disk.is_file(ignore) else None
+    named = prefix + helmignore.FILE
+    rules = read_bytes(str(within(ignore, *limits, named=named)), "read the rules") if disk.is_file(ignore) else None
     text = None if rules is None else as_text(named, rules, "read the rules")
-    reading = _Reading(prefix, helmignore.rules(text), project)
+    reading = _Reading(prefix, helmignore.rules(text), limits)
     found: dict[str, bytes] = {}
     left = CHART_BYTES_MAX
     added = ((path.relative_to(disk.resolved(root)).as_posix(), path) for path in added_below(root))
@@ -75,7 +93,7 @@ def read_folder(folder: str) -> ChartFiles:
             raise CannotContinue(
                 f"{shown(folder)}: read the chart: more than {FILES_MAX} files; exclude some in .helmignore"
             )
-    return _assembled(found, prefix, shown(folder), left)
+    return _with_roots(_assembled(found, prefix, shown(folder), left), roots)
 
 
 def read_commit(tree: git.Tree, folder: str) -> ChartFiles:
@@ -126,7 +144,8 @@ class _Reading(Struct, frozen=True):
 
     prefix: str
     rules: tuple[helmignore.IgnoreRule, ...]
-    project: Path
+    limits: tuple[Path, ...]
+    """The folders that symlinks may lead to."""
 
 
 def _ignored(rules: tuple[helmignore.IgnoreRule, ...], name: str) -> bool:
@@ -142,16 +161,23 @@ def _in_commit(chart: ChartFiles, tree: git.Tree) -> ChartFiles:
     return replace(chart, tree=tree, subcharts=subcharts)
 
 
+def _with_roots(chart: ChartFiles, roots: tuple[Path, ...]) -> ChartFiles:
+    subcharts = {entry: _with_roots(subchart, roots) for entry, subchart in chart.subcharts.items()}
+    return replace(chart, roots=roots, subcharts=subcharts)
+
+
 def _walk(folder: Path, inside: str, above: tuple[Path, ...], reading: _Reading) -> Iterator[tuple[str, Path]]:
     """Every file that is not ignored, by its path in the chart. Follows symlinks as Helm does, inside the project."""
     for path in sorted(disk.entries(folder), key=lambda path: path.name.encode(errors="surrogateescape")):
         name = inside + path.name
         named = reading.prefix + name
+        if is_document(name) and disk.is_symlink(path) and _leads_out(path, reading.limits):
+            continue
         mode = _about(path, named).st_mode
         if helmignore.ignored(reading.rules, name, folder=stat.S_ISDIR(mode)):
             continue
         if disk.is_symlink(path):
-            within(path, reading.project, named=named)
+            within(path, *reading.limits, named=named)
         if stat.S_ISDIR(mode):
             if disk.resolved(path) in above:
                 raise CannotContinue(f"{named}: the symlink points to a folder that contains it")
@@ -160,6 +186,14 @@ def _walk(folder: Path, inside: str, above: tuple[Path, ...], reading: _Reading)
             yield name, path
         else:
             raise CannotContinue(f"{named}: read the chart: cannot load irregular file")
+
+
+def _leads_out(path: Path, limits: tuple[Path, ...]) -> bool:
+    """Whether a symlink leads out of these folders or to nothing."""
+    try:
+        return not disk.exists(within(path, *limits))
+    except CannotContinue:
+        return True
 
 
 def _about(path: Path, named: str) -> stat_result:
