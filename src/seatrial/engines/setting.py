@@ -69,7 +69,7 @@ def release_of(
         name = step.release or setting.release or PurePath(path).stem or "app"
         return read(path, namespace=namespace, release=name)
     chart = opened.chart(step.source)
-    name = step.release or setting.release or chart.name
+    name = step.release or setting.release or chart.release
     values = values_of(step, setting)
     return opened.render(chart, values, turn=turn, release=name, namespace=namespace, **served(setting))
 

@@ -55,11 +55,11 @@ def _error(path: str, library: ChartSource, value: str) -> str:
     opened = Opened("", path)
     chart = with_library(path, library)
     try:
-        opened.render(chart, {}, release=chart.name, namespace="default")
+        opened.render(chart, {}, release=chart.release, namespace="default")
     except CannotContinue:
         return ""  # It needs values of the user, so nothing is known.
     try:
-        opened.render(chart, {value: None}, release=chart.name, namespace="default")
+        opened.render(chart, {value: None}, release=chart.release, namespace="default")
     except CannotContinue as why:
         return _short(str(why)) if NIL in str(why) else ""
     return ""

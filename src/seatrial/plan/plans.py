@@ -65,7 +65,7 @@ from seatrial.plan.steps import created_by_engine, planned_steps, usual_engine
 from seatrial.sandbox.watchdog import limit_to
 from seatrial.sources import CHART, MANIFESTS, PROGRAM, TRIAL, InputKind, git
 from seatrial.sources.charts.cascade import moves
-from seatrial.sources.charts.chart import open_any_chart
+from seatrial.sources.charts.chart import open_any_chart, release_name
 from seatrial.sources.charts.consumers import (
     consumers_of,
     helpers_called,
@@ -156,7 +156,7 @@ def _one_release(path: str, kind: InputKind, opened: Opened, options: CheckOptio
     if kind == MANIFESTS and (options.old or options.instead):
         return PurePath(path).stem
     # A chart that gets another name is upgraded under the name that the release has.
-    return opened.chart(path).name if kind == CHART and options.old else ""
+    return opened.chart(path).release if kind == CHART and options.old else ""
 
 
 def _of_matrix(
@@ -222,7 +222,7 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
 def _history(path: str, opened: Opened, options: CheckOptions) -> History | None:
     """The deployed release, if `--from` names one, which is anything but a chart, or if a snapshot has one."""
     if not options.old and options.snapshot is not None and sources.kind_of(path) == CHART:
-        name = options.release_name or opened.chart(path).name
+        name = options.release_name or opened.chart(path).release
         return history_in(options.snapshot.releases, name, options.namespace or "default", named(options.snapshot))
     if not options.old or git.is_ref(options.old):
         return None
@@ -231,7 +231,7 @@ def _history(path: str, opened: Opened, options: CheckOptions) -> History | None
         raise CannotContinue(f"--from {options.old}: this is a trial file; use a chart, git:REF or a stored release")
     if kind == CHART:
         return None
-    usual = opened.chart(path).name
+    usual = opened.chart(path).release
     return read_history(options.old, name=options.release_name, namespace=options.namespace, usual=usual)
 
 
@@ -372,8 +372,11 @@ def _with(plan: Plan, **fields: Any) -> Plan:
 
 
 def _notes_on(release: Release) -> Iterator[str]:
-    """What was left out of a release: files of its folder that hold no Kubernetes object, references of schemas."""
+    """What is not as written in the source of a release: its name, references of schemas, files without an object."""
     yield from release.notes
+    if release.chart and release.chart != release.name == release_name(release.chart):
+        valid = f"{release.chart} is not valid as a name of a release and its objects"
+        yield f"{release.source}: rehearsed as release {release.name}: {valid} (--release-name sets another)"
     if files := release.skipped:
         named = ", ".join(files[:SKIPPED_MAX])
         more = f" and {len(files) - SKIPPED_MAX} more" if files[SKIPPED_MAX:] else ""

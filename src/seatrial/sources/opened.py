@@ -89,7 +89,7 @@ class Opened:
     @property
     def first_name(self) -> str:
         """The name under which the first chart of the trial is installed, where none is given."""
-        return next((chart.name for chart in self._charts.values()), "")
+        return next((chart.release for chart in self._charts.values()), "")
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def _deployed(step: Step, setting: Setting, before: Revisions) -> PlannedStep[He
     opened = setting.opened
     chart = opened.chart(step.source)
     namespace = step.namespace or setting.namespace
-    name = step.release or setting.release or chart.name
+    name = step.release or setting.release or chart.release
     given = values_of(step, setting)
     if not given and setting.history:
         given = setting.history.current.release.values  # Helm keeps them, and a user who reinstalls gives them again.

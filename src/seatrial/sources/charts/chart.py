@@ -48,6 +48,8 @@ FOLDERS = (TEMPLATES, "crds/")
 """What Helm itself reads of a chart. Templates read the rest as `.Files`."""
 
 _READS_FILES = b"Files"
+_NOT_IN_NAMES = lazy_re.compile(r"[^a-z0-9-]+")
+RELEASE_NAME_MAX = 53
 _CASE = lazy_re.compile(r"ci/[^/]*-values\.yaml")
 """Where chart-testing (`ct`) looks for the values a chart is tested with."""
 
@@ -77,6 +79,11 @@ class ChartSource(Struct, frozen=True, dict=True):
     """The test values files of the chart, by name: `ci/ha-values.yaml`."""
 
     @property
+    def release(self) -> str:
+        """The name of its release where the user gives none."""
+        return release_name(self.name)
+
+    @property
     def missing_dependencies(self) -> tuple[str, ...]:
         return tuple(one.called for one in self.lacking)
 
@@ -95,6 +102,16 @@ class ChartSource(Struct, frozen=True, dict=True):
     @property
     def load(self) -> Loading:
         return Loading(self.archive)
+
+
+def release_name(chart: str) -> str:
+    """The name of a chart, or one like it that is valid for a release and for the objects that are named after it.
+
+    A release may have at most 53 characters (`MaxReleaseNameLen` in pkg/chart/common/util/validate_name.go of Helm 4.2)
+    and may have dots, which Services may not.
+    """
+    alike = _NOT_IN_NAMES.sub("-", chart.lower()).strip("-")
+    return alike[:RELEASE_NAME_MAX].strip("-") or "release"
 
 
 def _without_unread(chart: ChartFiles) -> ChartFiles | None:
