@@ -16,6 +16,7 @@ from seatrial.cli import main
 from seatrial.engines.engine import load, names
 from seatrial.model.errors import CannotContinue
 from seatrial.model.options import CheckOptions
+from seatrial.plan.steps import DEPLOYING
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src/seatrial"
@@ -204,3 +205,7 @@ def _engines_in(node: ast.expr) -> set[str]:
     else:
         return set()
     return {str(entry.value) for entry in entries if isinstance(entry, ast.Constant)} & set(names())
+
+
+def test_every_kind_that_an_engine_acts_on_is_known_without_importing_it() -> None:
+    assert {kind for name in names() for _, kind in load(name).usual_for} == set(DEPLOYING)

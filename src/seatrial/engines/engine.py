@@ -148,6 +148,8 @@ class Engine(Struct, Generic[A], frozen=True):
     """The command that runs a step once more, where what sentences call it is none."""
     usual_for: tuple[tuple[str, str], ...] = ()
     """Groups and kinds: manifests that hold one are this engine's, where the user names none."""
+    follows_charts: bool = False
+    """Whether it rehearses what such objects of a chart deploy; else they have to be rendered first."""
     example: str = "./chart"
     """An input as it would be typed after `seatrial check`, and below its old version."""
     old_example: str = "./old-chart"

@@ -61,11 +61,11 @@ from seatrial.plan.real_engines import (
     without_binaries,
 )
 from seatrial.plan.renderings import between_acts, between_steps, both_acts, consumer_of
-from seatrial.plan.steps import created_by_engine, planned_steps, usual_engine
+from seatrial.plan.steps import created_by_engine, notes_on, only_created, planned_steps, usual_engine
 from seatrial.sandbox.watchdog import limit_to
 from seatrial.sources import CHART, MANIFESTS, PROGRAM, TRIAL, InputKind, git
 from seatrial.sources.charts.cascade import moves
-from seatrial.sources.charts.chart import open_any_chart, release_name
+from seatrial.sources.charts.chart import open_any_chart
 from seatrial.sources.charts.consumers import (
     consumers_of,
     helpers_called,
@@ -79,7 +79,6 @@ from seatrial.sources.stored import asked, history_in, read_history
 KUBE_VERSION = "1.34"
 HELM = EngineId(CHART.engine)
 CONSUMERS_MAX = 30
-SKIPPED_MAX = 3
 RENDERINGS_MAX = 3
 """An assumed kind may enable a template, whose objects may need another kind."""
 
@@ -133,7 +132,8 @@ def _of_input(path: str, kind: InputKind, options: CheckOptions) -> Iterator[Pla
     if kind == MANIFESTS and git.is_ref(options.old):
         why = f"--from {options.old} works for charts and Pulumi programs, but {path} contains manifests"
         raise CannotContinue(f"{why}; pass a folder with the old manifests, or use --compare {options.old}")
-    for engine in map(engine_id, options.engines or (usual_engine(path, kind),)):
+    engines = tuple(map(engine_id, options.engines or (usual_engine(path, kind),)))
+    for engine in engines:
         if kind == PROGRAM and engine.name != kind.engine:
             raise CannotContinue(f"{path} is {kind.words}: it is rehearsed with {kind.engine}, not with {engine.name}")
         opened = Opened("", path, options.folder)
@@ -142,7 +142,7 @@ def _of_input(path: str, kind: InputKind, options: CheckOptions) -> Iterator[Pla
         every = load(engine.name).default_trial(options.instead or path, options.old, deployed)
         steps = with_detour(chosen(every, options.steps, engine.name), options.detour, engine.name)
         trial = Trial(engines=(engine,), steps=steps, release=_one_release(path, kind, opened, options))
-        yield from _of_trial(trial, opened, replace(options, engines=()), history)
+        yield from _of_trial(trial, opened, replace(options, engines=()), history, engines)
         if options.matrix:
             if engine.name != HELM.name:
                 raise CannotContinue(
@@ -235,20 +235,30 @@ def _history(path: str, opened: Opened, options: CheckOptions) -> History | None
     return read_history(options.old, name=options.release_name, namespace=options.namespace, usual=usual)
 
 
-def _of_trial(trial: Trial, opened: Opened, options: CheckOptions, history: History | None = None) -> Iterator[Plan]:
+def _of_trial(
+    trial: Trial,
+    opened: Opened,
+    options: CheckOptions,
+    history: History | None = None,
+    others: Sequence[EngineId] = (),
+) -> Iterator[Plan]:
+    """The cases of a trial, for each of its engines; `others` rehearse the same input."""
     engines = tuple(map(engine_id, options.engines)) or trial.engines
     for name in given_binaries(options):
         if not any(engine.name == name or renders(name) for engine in engines):
             named = ", ".join(map(str, engines))
             raise CannotContinue(f"{flag_of(name)} needs the engine {name}, but the input is rehearsed with {named}")
+    names = {one.name for one in (*engines, *others)}
     for engine in engines:
 
         def plan(case: str, variant: Trial, engine: EngineId = engine) -> Plan:
             setting = _setting(variant, engine, case, opened, options, history)
             planned = _planned(variant, setting)
             if not opened.base and not options.steps and (again := with_second_upgrade(variant, planned.case)):
-                return _planned(again, setting)
-            return planned
+                planned = _planned(again, setting)
+            releases = filter(None, planned.case.releases)
+            created = only_created(releases, "" if opened.base else opened.beside, names)
+            return _with(planned, not_rehearsed=(*planned.case.not_rehearsed, *created))
 
         yield from playable(trial, load(engine.name), opened, options.values, plan, deployed=history is not None)
 
@@ -314,7 +324,7 @@ def _planned(trial: Trial, setting: Setting) -> Plan:
             break
         setting = replace(setting, api_versions=(*setting.api_versions, *unknown))
     unseen = tuple(dict.fromkeys(NotRehearsed(words) for step in steps for words in step.not_rehearsed))
-    own = (note for step in steps if step.release for note in _notes_on(step.release))
+    own = (note for step in steps if step.release for note in notes_on(step.release))
     notes = tuple(dict.fromkeys((*(note for step in steps for note in step.notes), *own, *_remarks(setting, needs))))
     if not any(release.resources or release.crds or _touches_others(release) for release in given):
         empty = f"{' and '.join(sorted({r.source for r in given}))}: renders no Kubernetes objects"
@@ -369,19 +379,6 @@ def _remarks(setting: Setting, needs: Prerequisites) -> Iterator[str]:
 def _with(plan: Plan, **fields: Any) -> Plan:
     """The same plan with changes to its case."""
     return replace(plan, case=replace(plan.case, **fields))
-
-
-def _notes_on(release: Release) -> Iterator[str]:
-    """What is not as written in the source of a release: its name, references of schemas, files without an object."""
-    yield from release.notes
-    if release.chart and release.chart != release.name == release_name(release.chart):
-        valid = f"{release.chart} is not valid as a name of a release and its objects"
-        yield f"{release.source}: rehearsed as release {release.name}: {valid} (--release-name sets another)"
-    if files := release.skipped:
-        named = ", ".join(files[:SKIPPED_MAX])
-        more = f" and {len(files) - SKIPPED_MAX} more" if files[SKIPPED_MAX:] else ""
-        skipped = f"{len(files)} YAML or JSON files without a Kubernetes object were skipped"
-        yield f"{release.source}: {skipped}: {named}{more}"
 
 
 def _touches_others(release: Release) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
+from shlex import quote
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,15 +15,21 @@ from seatrial.engines.setting import Setting
 from seatrial.kinds.tables.catalogue import GROUPS, named_kind
 from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue, NothingToCheck
+from seatrial.model.release import Release
 from seatrial.model.resource import Ref
+from seatrial.model.result import NotRehearsed
 from seatrial.model.trial import Step
-from seatrial.sources import MANIFESTS, InputKind, git, kind_of
+from seatrial.sources import CHART, MANIFESTS, InputKind, git, kind_of
+from seatrial.sources.charts.chart import release_name
 from seatrial.sources.files import STDIN
 from seatrial.sources.manifests.reading import kinds_in, read_manifests
 from seatrial.sources.repos import repos_of
 
 REVISION = lazy_re.compile(r"v?\d+([.-]\d+)*|old|new|before|after|previous|next|base|head")
 """Folder names that say a revision and not an application."""
+DEPLOYING = ("Application", "ApplicationSet", "HelmRelease", "Kustomization")
+"""The kinds that engines act on. A chart without any of them is rehearsed without importing other engines."""
+SKIPPED_MAX = 3
 BY_HAND = "kubectl"
 """The engine of manual steps in trials of other engines."""
 
@@ -71,6 +78,41 @@ def usual_engine(path: str, kind: InputKind) -> str:
         engines = (load(name) for name in names()) if custom else ()
         return next((engine.name for engine in engines if not custom.isdisjoint(engine.usual_for)), kind.engine)
     return kind.engine
+
+
+def only_created(releases: Iterable[Release], path: str, engines: Iterable[str]) -> Iterator[NotRehearsed]:
+    """Objects that another engine acts on, such as Applications under Helm: what they deploy is not rehearsed."""
+    resources = (one for release in releases for one in release.resources if one.ref.kind in DEPLOYING)
+    by_kind: dict[tuple[str, str], list[str]] = {}
+    for ref in sorted({one.ref for one in resources}):
+        by_kind.setdefault((ref.group, ref.kind), []).append(str(ref))
+    for engine in (load(name) for name in names() if name not in engines) if by_kind else ():
+        if found := [ref for kind in engine.usual_for for ref in by_kind.get(kind, ())]:
+            named = f"{found[0]} and {len(found) - 1} more are" if found[1:] else f"{found[0]} is"
+            yield NotRehearsed(f"{named} only created, without what {engine.label} deploys{_command(engine, path)}")
+
+
+def _command(engine: Engine[Any], path: str) -> str:
+    """How to rehearse what objects of an engine deploy, if they are in a chart or in manifests."""
+    kind = kind_of(path) if path else None
+    if kind not in (CHART, MANIFESTS):
+        return ""
+    if engine.follows_charts or kind == MANIFESTS:
+        return f". To rehearse it: seatrial check {quote(path)} --engine {engine.name}"
+    return f". To rehearse it: helm template {quote(path)} | seatrial check - --engine {engine.name}"
+
+
+def notes_on(release: Release) -> Iterator[str]:
+    """What is not as written in the source of a release: its name, references of schemas, files without an object."""
+    yield from release.notes
+    if release.chart and release.chart != release.name == release_name(release.chart):
+        valid = f"{release.chart} is not valid as a name of a release and its objects"
+        yield f"{release.source}: rehearsed as release {release.name}: {valid} (--release-name sets another)"
+    if files := release.skipped:
+        named = ", ".join(files[:SKIPPED_MAX])
+        more = f" and {len(files) - SKIPPED_MAX} more" if files[SKIPPED_MAX:] else ""
+        skipped = f"{len(files)} YAML or JSON files without a Kubernetes object were skipped"
+        yield f"{release.source}: {skipped}: {named}{more}"
 
 
 def _named(steps: Iterable[Step], setting: Setting) -> Iterator[Step]:

@@ -65,4 +65,5 @@ ENGINE = Engine(
     names_manifests=True,
     has_cases=True,
     usual_for=(("argoproj.io", "Application"), ("argoproj.io", "ApplicationSet")),
+    follows_charts=True,
 )
