@@ -34,6 +34,10 @@ class Breach(Struct, frozen=True):
     """The field to point at. An item of a list is named by its name or its index."""
     lasts: bool = False
     """Whether a finding about an earlier step explains it as well, since the object stays so or it happens again."""
+    lacking: tuple[Ref, ...] = ()
+    """What the object waits for: a finding about that explains it as well."""
+    stops: bool = False
+    """Whether something does not work at all. Neither a nuisance nor a doubt about the same object explains that."""
 
     @property
     def schedule(self) -> str:
@@ -41,8 +45,8 @@ class Breach(Struct, frozen=True):
 
     @property
     def about(self) -> set[Ref]:
-        """The object, and those with which it was caused."""
-        return {self.object, *(event.object for event in self.events)}
+        """The object, those with which it was caused, and those that it lacks."""
+        return {self.object, *(event.object for event in self.events), *self.lacking}
 
 
 class Breaches(Struct, frozen=True):
@@ -95,10 +99,12 @@ def unexplained(trial: Sequence[Reviewed], finds: Finds) -> Iterator[Breaches]:
 
 def explains(finding: Finding, breach: Breach) -> bool:
     """Whether a finding of the same rehearsal is about this breach: its events, or the object in that step."""
-    if finding.rule in COMPARES:
+    if finding.rule in COMPARES or (breach.stops and finding.damage == "nuisance"):
         return False
     if not {event.index for event in breach.events}.isdisjoint(finding.evidence):
         return True
+    if breach.stops and finding.certainty == "may":
+        return False
     then = finding.step <= breach.moment.index if breach.lasts else finding.step == breach.moment.index
     return then and not breach.about.isdisjoint(finding.objects)
 
@@ -106,6 +112,8 @@ def explains(finding: Finding, breach: Breach) -> bool:
 def explains_alike(finding: Finding, breach: Breach) -> bool:
     """Whether a finding of another case is about the same object and action."""
     same = finding.rule not in COMPARES and finding.action == breach.moment.ended.action
+    if breach.stops and (finding.damage == "nuisance" or finding.certainty == "may"):
+        return False
     return same and not breach.about.isdisjoint(finding.objects)
 
 

@@ -200,6 +200,8 @@ class StepResult(Struct, frozen=True, omit_defaults=True):
     """Whether the user lists every object in the input, and so expects it to go when the input goes."""
     killed: bool = False
     """Whether the trial killed the engine's process in this step."""
+    settled: bool = True
+    """Whether the cluster came to rest before the next step."""
     fights: tuple[Fight, ...] = ()
     """Controllers that never converge. They were stopped."""
     again: Outcome | None = None

@@ -64,7 +64,8 @@ def names(refs: Iterable[Ref]) -> str:
 
 def chain_sentence(breach: Breach) -> str:
     """`helm deletes Namespace/tenant, so namespace-controller deletes Secret/tenant/db.`"""
-    chain = list(dict.fromkeys(_sentence(event) for event in reversed(breach.events)))
+    done = (event for event in reversed(breach.events) if event.effect != "said")
+    chain = list(dict.fromkeys(map(_sentence, done)))
     if len(chain) > CHAIN_MAX:
         chain = [*chain[: CHAIN_MAX - 1], chain[-1]]
     return f"{', so '.join(chain)}." if chain[1:] else ""

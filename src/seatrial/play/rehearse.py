@@ -223,6 +223,7 @@ def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
         failure=ended.failure,
         again=again,
         killed=bool(step.kill),
+        settled=step.settle,
     )
 
 

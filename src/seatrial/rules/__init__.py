@@ -53,7 +53,8 @@ def all_interruption_rules() -> tuple[InterruptionRule, ...]:
 
 def all_explained() -> tuple[Explained, ...]:
     """Everything that a finding can be named after, by code: each has a page."""
-    return *all_invariants(), *all_audits(), *all_rules(), *all_interruption_rules()
+    every: tuple[Explained, ...] = (*all_invariants(), *all_audits(), *all_rules(), *all_interruption_rules())
+    return tuple(sorted(every, key=lambda one: one.code))
 
 
 def page(rule: Explained) -> str:

@@ -29,5 +29,7 @@ WAYS: dict[str, Way] = {
     "others-touched": "Give {object} one owner: remove it from {at} or from the other source, and only refer to it.",
     "not-idempotent": "Let {at} render the same {object} for the same values: no random value, time or revision "
     "number. To restart pods, use a checksum of their configuration.",
+    "cannot-start": "Start with the error about {object} ({at}). If its pods lack only what your cluster has, pass "
+    "that with --assume FILE.",
     "ignore-without-effect": _ignored,
 }

@@ -43,10 +43,11 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.evidence.breaches import certain
+from seatrial.evidence.breaches import Breaches, certain, unexplained
 from seatrial.evidence.explained import explains
 from seatrial.evidence.failures import StepFailure, failures
 from seatrial.evidence.moment import found
+from seatrial.evidence.unstarted import breaches
 from seatrial.kinds.scripts.containers import RUNS_AT_LEAST
 from seatrial.model.finding import Damage, Finding, Invariant, Reviewed, hazard
 from seatrial.model.timeline import Event
@@ -88,13 +89,18 @@ class UnexplainedFailure(Struct, frozen=True):
 
 
 def check(trial: Sequence[Reviewed]) -> Iterator[Finding]:
+    sure_hazards, unstarted = certain(trial), list(unexplained(trial, breaches))
     by_step: dict[int, list[FailedStep]] = {}
+    told: set[tuple[int, str]] = set()
     for failed in (failed for reviewed in trial for failed in _failed_steps(reviewed)):
-        by_step.setdefault(failed.failure.step, []).append(failed)
-    sure_hazards = certain(trial)
+        if any(_cannot_start(failed, group) for group in unstarted):
+            told.add((failed.failure.step, failed.schedule))
+        else:
+            by_step.setdefault(failed.failure.step, []).append(failed)
     alike: list[list[UnexplainedFailure]] = []
     for step, failed_alike in sorted(by_step.items()):
-        schedules = [one.rehearsal.schedule for one in trial if one.rehearsal.steps[step].outcome != "ok"]
+        every = (one.rehearsal.schedule for one in trial if one.rehearsal.steps[step].outcome != "ok")
+        schedules = [schedule for schedule in every if (step, schedule) not in told]
         left = [one for one in failed_alike if not one.explained_by]
         sure = any(hazard(finding) in sure_hazards for one in failed_alike for finding in one.explained_by)
         if not left and (sure or len(schedules) < len(trial)):
@@ -108,6 +114,14 @@ def check(trial: Sequence[Reviewed]) -> Iterator[Finding]:
         else:
             group.append(breach)
     yield from map(_finding, alike)
+
+
+def _cannot_start(failed: FailedStep, group: Breaches) -> bool:
+    """Whether the step waits for pods that cannot start: the invariant of that name reports it, with the cause."""
+    failure = failed.failure
+    if failure.step not in group.steps or failed.schedule not in group.schedules:
+        return False
+    return not failed.explained_by and not set(failure.objects).isdisjoint(group.objects)
 
 
 def _failed_steps(reviewed: Reviewed) -> Iterator[FailedStep]:
