@@ -17,6 +17,7 @@ from seatrial.evidence.compare.inputs import Side, comparison, marked
 from seatrial.evidence.compare.real_engine import agreement
 from seatrial.evidence.explained import in_order_of_error
 from seatrial.evidence.obstacles import only_new, repairs_of, stopped
+from seatrial.evidence.placeholders import placeholders
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.unknown_images import unknown_images
 from seatrial.evidence.webhooks.gates import gates
@@ -37,7 +38,7 @@ from seatrial.model.options import NO_DETOUR, CheckOptions, Detour
 from seatrial.model.release import Case
 from seatrial.model.repair import Repairs
 from seatrial.model.resource import Place, Ref
-from seatrial.model.result import EngineAgreement, NotRehearsed, Played, RenderedDifference, Result
+from seatrial.model.result import DEFAULT_VALUES, EngineAgreement, NotRehearsed, Played, RenderedDifference, Result
 from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
 from seatrial.model.trial import Expected
 from seatrial.phrases.alike import one_for_each_line
@@ -162,6 +163,7 @@ def _checked(
 ) -> _Checked:
     """`onward` looks behind what stops a trial."""
     trials = list(_trials(list(plans(options)), progress, begun))
+    trials, options, notes = _without_placeholders(trials, options, progress)
     seen = [one for trial in trials for one in trial.seen]
     found = findings(seen, all_rules())
     continued: list[ComparedRehearsal] = []
@@ -177,11 +179,35 @@ def _checked(
     continued.extend(seen for one in tried for seen in one.seen)
     explored = tuple(one.explored for one in tried)
     judged = _judged(seen, found, line_at, continued, locates_all=options.locates_all)
-    result = replace(judged, interrupted=broken, explored=explored)
+    result = replace(judged, interrupted=broken, explored=explored, notes=tuple(sorted({*judged.notes, *notes})))
     if options.compare_engines:
         simulated = simulated_plans(options, [trial.played.plan for trial in trials])
         result = replace(result, agreements=tuple(_agreements(_trials(list(simulated), progress), trials)))
     return _Checked(seen, result, dict(trial.played.begun for trial in trials))
+
+
+def _without_placeholders(
+    trials: list[_Trial], options: CheckOptions, progress: Callable[[str], None]
+) -> tuple[list[_Trial], CheckOptions, list[str]]:
+    """The trials without default values that are placeholders, the options of these trials, and the reasons.
+
+    `--wait` is then rehearsed with the first values of ci/. Of several inputs, nothing is left out.
+    """
+    default = [trial for trial in trials if not trial.name]
+    notes = [f"{DEFAULT_VALUES}: not rehearsed: {why}" for one in default if (why := _placeholders(one, trials))]
+    if not notes or len(notes) < len(default) or len(options.inputs) > 1:
+        return trials, options, []
+    without = replace(options, placeholders=True)
+    planned = list(plans(without))
+    known = {(one.played.plan.engine, one.name): one for one in trials}
+    new = _trials([plan for plan in planned if (plan.engine, plan.case.name) not in known], progress)
+    kept = [known.get((plan.engine, plan.case.name)) or next(new) for plan in planned]
+    return kept, without, list(dict.fromkeys(notes))
+
+
+def _placeholders(default: _Trial, trials: list[_Trial]) -> str:
+    engine = default.played.plan.engine
+    return placeholders(default.seen[0], [one.seen[0] for one in trials if one.played.plan.engine == engine])
 
 
 def _agreements(simulated: Iterable[_Trial], real: Iterable[_Trial]) -> Iterator[EngineAgreement]:
@@ -195,6 +221,12 @@ class _Trial(Struct, frozen=True):
 
     played: PlayedPlan
     seen: list[ComparedRehearsal]
+    """The ordinary one first."""
+
+    @property
+    def name(self) -> str:
+        """The name of its case."""
+        return self.played.plan.case.name
 
 
 def _trials(planned: list[Plan], progress: Callable[[str], None], begun: Begun = NOT_BEGUN) -> Iterator[_Trial]:

@@ -56,7 +56,8 @@ def check(
     Without --from: install, upgrade to the same chart, uninstall (for other engines their equivalents, e.g. up, up,
     destroy). With --from OLD: install OLD, upgrade, upgrade again, roll back, uninstall, reinstall; if OLD is a
     deployed release, the first step is the upgrade. A folder of charts is checked chart by chart. Every trial runs on
-    an ordinary cluster, on a slow one and on a fast one. Each ci/*-values.yaml of a chart is rehearsed as well.
+    an ordinary cluster, on a slow one and on a fast one. Each ci/*-values.yaml of a chart is rehearsed as well, and
+    instead of default values that do not render, render nothing or are placeholders.
 
     Exit codes: 0 no finding reaches --fail-on, 1 a finding does, 2 the check failed (invalid arguments, a template that
     does not render, a missing tool), 3 nothing could be rehearsed. The first lines of the report list what was not

@@ -85,6 +85,8 @@ class CheckOptions(Struct, frozen=True):
     """The input to compare with."""
     compare_engines: bool = False
     """Whether real engines are compared with the simulated ones."""
+    placeholders: bool = False
+    """Whether default values are left out: an earlier rehearsal showed that they are placeholders."""
     instead: str = ""
     """The input to deploy instead, under the name of the input."""
     limits: Limits = Limits()

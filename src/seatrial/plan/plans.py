@@ -260,7 +260,7 @@ def _of_trial(
             created = only_created(releases, "" if opened.base else opened.beside, names)
             return _with(planned, not_rehearsed=(*planned.case.not_rehearsed, *created))
 
-        yield from playable(trial, load(engine.name), opened, options.values, plan, deployed=history is not None)
+        yield from playable(trial, load(engine.name), opened, options, plan, deployed=history is not None)
 
 
 def _setting(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from seatrial.engines.engine import Engine
 from seatrial.model.errors import CannotContinue, NothingToCheck
-from seatrial.model.options import ValueFlags
+from seatrial.model.options import CheckOptions
 from seatrial.model.result import DEFAULT_VALUES, NotRehearsed
 from seatrial.model.trial import Trial
 from seatrial.plan.cases import SAME_AGAIN, TrialCase, cases_of, waiting
@@ -35,7 +35,7 @@ class Attempt(Struct, frozen=True):
 
 
 def playable(
-    trial: Trial, engine: Engine[Any], opened: Opened, values: ValueFlags, plan: Planning, *, deployed: bool = False
+    trial: Trial, engine: Engine[Any], opened: Opened, options: CheckOptions, plan: Planning, *, deployed: bool = False
 ) -> Iterator[Plan]:
     """A plan for each case that can be rehearsed, with what is left out before it; the last one also with the rest.
 
@@ -44,7 +44,7 @@ def playable(
     ready: Plan | None = None
     failed: Exception | None = None
     unsaid: list[Attempt] = []
-    cases = list(cases_of(trial, engine, opened, values))
+    cases = [one for one in cases_of(trial, engine, opened, options.values) if one.name or not options.placeholders]
     several = any(case.in_ci for case in cases) and not (opened.base or deployed)
     for attempt in _attempts(cases, engine, opened, plan, several=several):
         unsaid.append(attempt)
