@@ -24,6 +24,7 @@ from seatrial.evidence.webhooks.gates import gates
 from seatrial.evidence.written import written
 from seatrial.faults.exploring import explore
 from seatrial.faults.interrupting import aftermaths, first_cases, interrupt
+from seatrial.faults.toggling import toggle, toggle_notes
 from seatrial.fix.comparing import ResultWithCases
 from seatrial.fix.proving import mended
 from seatrial.fix.ways import with_way_out
@@ -44,6 +45,7 @@ from seatrial.model.trial import Expected
 from seatrial.phrases.alike import one_for_each_line
 from seatrial.plan.plan import Plan
 from seatrial.plan.plans import plans, simulated_plans
+from seatrial.plan.toggles import toggled_plans
 from seatrial.play import stored
 from seatrial.play.heard import Heard
 from seatrial.play.other_version import compared
@@ -96,6 +98,8 @@ class _Checked(Struct, frozen=True):
     seen: list[ComparedRehearsal]
     result: Result
     begun: Begun = NOT_BEGUN
+    toggled: tuple[str, ...] = ()
+    """The cases with a toggled flag."""
 
 
 def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str], None]) -> Result:
@@ -106,7 +110,7 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
     def recheck(texts: dict[str, str], detour: Detour = NO_DETOUR, *, whole: bool = False) -> ResultWithCases | None:
         progress("try a fix")
         values = replace(options.values, set_string=(*options.values.set_string, *detour.values))
-        again = replace(options, interrupted=False, explore=0, detour=detour, values=values)
+        again = replace(options, interrupted=False, explore=0, detour=detour, values=values, toggled=done.toggled)
         try:
             with reading_instead({**texts, **dict(detour.files)}):
                 return _with_cases(_checked(again, progress, done.begun, onward=whole))
@@ -170,6 +174,10 @@ def _checked(
     for again, more in _continued(trials, found, progress) if onward else ():
         continued.extend(again)
         found.extend(more)
+    usual = [trial.played for trial in trials]
+    toggles = list(toggled_plans(options, [one.plan for one in usual]))
+    tested = list(toggle(toggles, usual, found, _shown, progress, begun))
+    found.extend(finding for one in tested for finding in one.findings)
     first = first_cases([(trial.played.plan, trial.played.heard) for trial in trials])
     broken = tuple(interrupt(first, options, progress))
     found.extend(aftermaths(broken, first, identified))
@@ -178,12 +186,15 @@ def _checked(
     found.extend(finding for one in tried for finding in one.findings)
     continued.extend(seen for one in tried for seen in one.seen)
     explored = tuple(one.explored for one in tried)
+    seen = [*seen, *(one for trial in tested for one in trial.seen)]
     judged = _judged(seen, found, line_at, continued, locates_all=options.locates_all)
-    result = replace(judged, interrupted=broken, explored=explored, notes=tuple(sorted({*judged.notes, *notes})))
+    every_note = tuple(sorted({*judged.notes, *notes, *toggle_notes(toggles, tested)}))
+    result = replace(judged, interrupted=broken, explored=explored, notes=every_note)
     if options.compare_engines:
         simulated = simulated_plans(options, [trial.played.plan for trial in trials])
         result = replace(result, agreements=tuple(_agreements(_trials(list(simulated), progress), trials)))
-    return _Checked(seen, result, dict(trial.played.begun for trial in trials))
+    toggled = tuple(dict.fromkeys(plan.toggle for plan in toggles))
+    return _Checked(seen, result, dict(one.begun for one in (*usual, *(trial.played for trial in tested))), toggled)
 
 
 def _without_placeholders(
@@ -275,9 +286,12 @@ def _as_if_repaired(
     return seen, _only_new(seen, known)
 
 
+def _shown(seen: list[ComparedRehearsal]) -> list[Finding]:
+    return findings(seen, all_rules(), {one.rehearsal.schedule for one in seen})
+
+
 def _only_new(seen: list[ComparedRehearsal], known: list[Finding]) -> list[Finding]:
-    found = findings(seen, all_rules(), {one.rehearsal.schedule for one in seen})
-    return list(only_new((one for one in found if one.rule not in OF_WHAT_REALLY_HAPPENS), known, seen))
+    return list(only_new((one for one in _shown(seen) if one.rule not in OF_WHAT_REALLY_HAPPENS), known, seen))
 
 
 def _judged(

@@ -116,6 +116,9 @@ class ReleaseFlags:
     matrix: Annotated[Texts, flag("--matrix", group=REHEARSAL, value="KEY=V1,V2")] = ()
     """Values to toggle. Rehearses each upgrade between two combinations that adds or removes an object, or
     turns it into a hook or back. Repeatable."""
+    no_toggles: Annotated[bool, flag("--no-toggles", group=REHEARSAL)] = False
+    """Do not toggle flags. By default, with an old version (--from, --since, --compare, --consumers), up to six boolean
+    values that the conditions in the changed templates read are toggled, one at a time."""
 
     repo: Annotated[Texts, flag("--repo", group=REHEARSAL, value="URL=PATH")] = ()
     """Local checkout of a repository that Argo CD or Flux fetches. Repeatable."""
@@ -254,6 +257,7 @@ def options(verb: str, inputs: Texts, release: ReleaseFlags) -> CheckOptions:
         assume_only=release.assume_only,
         absent=split(release.absent),
         matrix=release.matrix,
+        no_toggles=release.no_toggles,
         consumers=release.consumers,
         repos=release.repo,
         charts=release.chart,

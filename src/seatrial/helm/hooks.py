@@ -51,6 +51,11 @@ def events_of(body: Body) -> tuple[str, ...]:
     return () if text is None else _listed(text)
 
 
+def is_test(body: Body) -> bool:
+    """Whether only `helm test` creates it."""
+    return is_hook(body) and all(event.startswith("test") for event in events_of(body))
+
+
 def unknown_events(body: Body) -> tuple[str, ...]:
     """Events that Helm does not know. An object with one is dropped: neither a hook nor a regular resource."""
     return tuple(event for event in events_of(body) if event not in KNOWN_EVENTS)

@@ -97,6 +97,10 @@ class CheckOptions(Struct, frozen=True):
     """Whether steps are also killed after each of their writes, and repeated."""
     every_write: bool = False
     """Whether that is so for steps with very many writes too."""
+    no_toggles: bool = False
+    """Whether flags that a change is about are left as they are."""
+    toggled: tuple[str, ...] | None = None
+    """The cases with a toggled flag, as an earlier check with other texts chose them; None to choose them."""
     detour: Detour = NO_DETOUR
     """How the first step that replaces a release is done."""
     fixing: Fixing | None = None

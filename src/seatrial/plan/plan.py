@@ -10,7 +10,7 @@ from seatrial.engines.engine import PlannedStep
 from seatrial.model.engine import EngineId
 from seatrial.model.release import Case, Release
 from seatrial.model.repair import NO_REPAIRS, Repairs
-from seatrial.model.resource import Body
+from seatrial.model.resource import Body, Ref
 from seatrial.model.trial import Expectations, Expected
 
 
@@ -37,6 +37,13 @@ class Plan(Struct, frozen=True):
     """What the trial file says must be so."""
     repairs: Repairs = NO_REPAIRS
     """Obstacles that are assumed to be repaired."""
+
+    toggle: str = ""
+    """The flag that is toggled, as the case with it is called; a new install has the same."""
+    not_toggled: tuple[str, ...] = ()
+    """Further flags that the same change is about, for which there are too few steps."""
+    toggled_before: frozenset[Ref] = frozenset()
+    """The objects of the old revision with the toggle."""
 
     @property
     def expected(self) -> Expected:

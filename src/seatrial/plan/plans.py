@@ -164,7 +164,7 @@ def _of_matrix(
 ) -> Iterator[Plan]:
     """Every transition between cells that adds, removes or flips an object."""
     found = cells(options.matrix)
-    setting = _setting(trial, trial.engines[0], "", opened, options, history)
+    setting = setting_of(trial, trial.engines[0], "", opened, options, history)
     new = {cell: both_acts(path, cell, setting) for cell in found}
     installed = {cell: both[0] for cell, both in new.items()}
     upgraded = {cell: both[1] for cell, both in new.items()}
@@ -182,7 +182,7 @@ def _of_matrix(
         first = () if history else (Step("install", options.old or path, set=transition.old.settings),)
         case = transition.new.name if history else transition.name
         variant = replace(trial, steps=(*first, step, step))
-        planned = _planned(variant, replace(setting, case=case))
+        planned = plan_of(variant, replace(setting, case=case))
         unseen = (*planned.case.not_rehearsed, *left)
         yield _with(planned, differences=tuple(differ), not_rehearsed=unseen)
 
@@ -207,8 +207,8 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
         new = opened.add(with_library(chart, library))
         was = opened.add(with_library(chart, old, f"{chart} ({library.name} of {options.old})")) if options.old else new
         trial = Trial(engines=(engine,), steps=(Step("install", was), Step("upgrade", new), Step("upgrade", new)))
-        setting = _setting(trial, engine, chart, opened, options, None)
-        planned = _planned(trial, setting)
+        setting = setting_of(trial, engine, chart, opened, options, None)
+        planned = plan_of(trial, setting)
         before, after = (both_acts(source, Cell(()), setting) for source in (was, new))
         called = sorted(changed & (helpers_called(chart, old) | helpers_called(chart, library)))
         unseen = (*planned.case.not_rehearsed, *left)
@@ -216,7 +216,7 @@ def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:
         yield _with(planned, not_rehearsed=unseen, consumer=used, notes=(*planned.case.notes, *notes))
         if was != new:
             fresh = replace(trial, steps=(Step("install", new),))
-            yield _planned(fresh, replace(setting, case=f"{chart}, new install"))
+            yield plan_of(fresh, replace(setting, case=f"{chart}, new install"))
 
 
 def _history(path: str, opened: Opened, options: CheckOptions) -> History | None:
@@ -252,10 +252,10 @@ def _of_trial(
     for engine in engines:
 
         def plan(case: str, variant: Trial, engine: EngineId = engine) -> Plan:
-            setting = _setting(variant, engine, case, opened, options, history)
-            planned = _planned(variant, setting)
+            setting = setting_of(variant, engine, case, opened, options, history)
+            planned = plan_of(variant, setting)
             if not opened.base and not options.steps and (again := with_second_upgrade(variant, planned.case)):
-                planned = _planned(again, setting)
+                planned = plan_of(again, setting)
             releases = filter(None, planned.case.releases)
             created = only_created(releases, "" if opened.base else opened.beside, names)
             return _with(planned, not_rehearsed=(*planned.case.not_rehearsed, *created))
@@ -263,7 +263,7 @@ def _of_trial(
         yield from playable(trial, load(engine.name), opened, options, plan, deployed=history is not None)
 
 
-def _setting(
+def setting_of(
     trial: Trial, engine: EngineId, case: str, opened: Opened, options: CheckOptions, history: History | None
 ) -> Setting:
     assume, snapshot = declared_snapshot(trial.assume, opened, options.snapshot)
@@ -311,7 +311,7 @@ def _setting(
     return configured(load(engine.name), setting, trial)
 
 
-def _planned(trial: Trial, setting: Setting) -> Plan:
+def plan_of(trial: Trial, setting: Setting) -> Plan:
     history = setting.history
     before = history.current.release if history else None
     for _ in range(RENDERINGS_MAX):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from msgspec import Struct
@@ -34,7 +34,12 @@ class PlayedPlan(Struct, frozen=True):
         return _named(self.plan), self.heard.of_step(0)
 
 
-def played(planned: list[Plan], progress: Callable[[str], None], begun: Begun = NOT_BEGUN) -> Iterator[PlayedPlan]:
+def played(
+    planned: list[Plan],
+    progress: Callable[[str], None],
+    begun: Begun = NOT_BEGUN,
+    schedules: Sequence[Schedule] = SCHEDULES,
+) -> Iterator[PlayedPlan]:
     """Every plan rehearsed, in order; several at a time, since half of the time the client sleeps.
 
     Cases that differ in their name alone, such as one with an empty values file, are rehearsed once. The case with
@@ -47,7 +52,7 @@ def played(planned: list[Plan], progress: Callable[[str], None], begun: Begun = 
         try:
             if base is not None:
                 add_waits(heard, plan, base.result())
-            for schedule in SCHEDULES:
+            for schedule in schedules:
                 rehearsals.append(compared(rehearsed(plan, schedule, heard, progress), plan))
                 if not first.done():
                     first.set_result(heard.first())

@@ -56,7 +56,7 @@ def alternatives(condition: str, known: Known) -> tuple[str, ...]:
 
 def _is_chain(pipeline: str) -> bool:
     """Whether the whole pipeline is a value with fallbacks. Below `and` or `not`, a fallback is only a part."""
-    words = _words(pipeline)
+    words = words_of(pipeline)
     if len(words) == 1 and words[0].startswith("("):
         return _is_chain(words[0][1:-1])
     piped = [after for bar, after in pairwise(words) if bar == "|"]
@@ -71,13 +71,13 @@ def is_switch(condition: str, known: Known) -> bool:
     return (
         any(_SWITCH.fullmatch(path[-1]) for path in places)
         or any(isinstance(dig(values, *path), bool) for path in places)
-        or not {"true", "false"}.isdisjoint(_words(chain))
+        or not {"true", "false"}.isdisjoint(words_of(chain))
     )
 
 
 def _value(pipeline: str, known: Known, depth: int = 0) -> Any:
     """The value of a pipeline, as far as only values, literals and a few functions decide it."""
-    words = _words(pipeline)
+    words = words_of(pipeline)
     if not words or depth > NESTED_MAX:
         return UNKNOWN
     commands: list[list[str]] = [[]]
@@ -143,5 +143,5 @@ def _term(word: str, known: Known, depth: int) -> Any:
     return _LITERALS.get(word, UNKNOWN)
 
 
-def _words(pipeline: str) -> list[str]:
+def words_of(pipeline: str) -> list[str]:
     return _WORD.findall(pipeline)

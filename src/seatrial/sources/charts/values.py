@@ -93,7 +93,7 @@ def _into_json(expression: str, values: Body) -> Body:
         except ValueError as error:
             raise CannotContinue(f"--set-json {expression}: failed parsing --set-json data JSON: {error}") from None
     touched = _parsed("json", expression)
-    given = "".join(f"{_escaped(key)}={json.dumps(values[key])}," for key in touched if key in values)
+    given = "".join(f"{escaped(key)}={json.dumps(values[key])}," for key in touched if key in values)
     return values | _parsed("json", given + expression)
 
 
@@ -121,7 +121,7 @@ def _into_literal(expression: str, values: Body) -> Body:
         step = next(iter(found)) if isinstance(found, dict) else len(found) - 1
         path.append(step)
         found = found[step]
-    steps = "".join(f"[{step}]" if isinstance(step, int) else f".{_escaped(step)}" for step in path)
+    steps = "".join(f"[{step}]" if isinstance(step, int) else f".{escaped(step)}" for step in path)
     if not steps:
         return values
     return _into(f"{steps[1:]}=set", values, "string", lambda _: found)
@@ -148,7 +148,7 @@ def _into(expression: str, values: Body, flavour: str, read: Callable[[Any], Any
         setting
         for key in touched
         if key in values
-        for setting in _settings(_escaped(key), values[key], touched[key], kept)
+        for setting in _settings(escaped(key), values[key], touched[key], kept)
     )
     found = _parsed(flavour, f"{given},{expression}" if given else expression)
     return values | {key: _restored(value, kept, read) for key, value in found.items()}
@@ -159,7 +159,7 @@ def _settings(path: str, value: Any, touched: Any, kept: dict[str, Any]) -> Iter
         if not value:
             yield f"{path}.{_KEPT}={_KEPT}"
         for key, below in value.items():
-            yield from _settings(f"{path}.{_escaped(key)}", below, touched.get(key), kept)
+            yield from _settings(f"{path}.{escaped(key)}", below, touched.get(key), kept)
     elif isinstance(value, list) and isinstance(touched, list):
         if not value:
             yield f"{path}={{{_KEPT}}}"
@@ -184,5 +184,5 @@ def _restored(found: Any, kept: dict[str, Any], read: Callable[[Any], Any]) -> A
     return None if found is None else read(found)
 
 
-def _escaped(key: str) -> str:
+def escaped(key: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", key)
