@@ -98,8 +98,6 @@ class _Checked(Struct, frozen=True):
     seen: list[ComparedRehearsal]
     result: Result
     begun: Begun = NOT_BEGUN
-    toggled: tuple[str, ...] = ()
-    """The cases with a toggled flag."""
 
 
 def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str], None]) -> Result:
@@ -110,7 +108,9 @@ def _with_fixes(options: CheckOptions, done: _Checked, progress: Callable[[str],
     def recheck(texts: dict[str, str], detour: Detour = NO_DETOUR, *, whole: bool = False) -> ResultWithCases | None:
         progress("try a fix")
         values = replace(options.values, set_string=(*options.values.set_string, *detour.values))
-        again = replace(options, interrupted=False, explore=0, detour=detour, values=values, toggled=done.toggled)
+        again = replace(
+            options, interrupted=False, explore=0, detour=detour, values=values, toggled=done.result.toggled
+        )
         try:
             with reading_instead({**texts, **dict(detour.files)}):
                 return _with_cases(_checked(again, progress, done.begun, onward=whole))
@@ -189,12 +189,12 @@ def _checked(
     seen = [*seen, *(one for trial in tested for one in trial.seen)]
     judged = _judged(seen, found, line_at, continued, locates_all=options.locates_all)
     every_note = tuple(sorted({*judged.notes, *notes, *toggle_notes(toggles, tested)}))
-    result = replace(judged, interrupted=broken, explored=explored, notes=every_note)
+    toggled = tuple(dict.fromkeys(plan.toggle for plan in toggles))
+    result = replace(judged, interrupted=broken, explored=explored, notes=every_note, toggled=toggled)
     if options.compare_engines:
         simulated = simulated_plans(options, [trial.played.plan for trial in trials])
         result = replace(result, agreements=tuple(_agreements(_trials(list(simulated), progress), trials)))
-    toggled = tuple(dict.fromkeys(plan.toggle for plan in toggles))
-    return _Checked(seen, result, dict(one.begun for one in (*usual, *(trial.played for trial in tested))), toggled)
+    return _Checked(seen, result, dict(one.begun for one in (*usual, *(trial.played for trial in tested))))
 
 
 def _without_placeholders(

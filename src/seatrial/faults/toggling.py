@@ -77,8 +77,8 @@ def toggle_notes(planned: Sequence[Plan], usable: Sequence[Toggled]) -> Iterator
     names = list(dict.fromkeys(one.played.plan.toggle for one in usable))
     tried = dict.fromkeys(plan.toggle for plan in planned)
     if names:
-        decide = "it decides" if len(names) == 1 else "they decide"
-        yield f"also rehearsed with {', '.join(names)}: the change is about what {decide} (--no-toggles leaves this out)"
+        why = "the change is about what it decides" if len(names) == 1 else "the change is about what they decide"
+        yield f"also rehearsed with {', '.join(names)}: {why} (--no-toggles leaves this out)"
     if unusable := [name for name in tried if name not in names]:
         yield f"not toggled, because further values are needed with it: {', '.join(unusable)}"
     if left_out := dict.fromkeys(name for plan in planned for name in plan.not_toggled):

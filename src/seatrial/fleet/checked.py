@@ -125,11 +125,13 @@ def _with_known(options: CheckOptions, needed: WantedResults, check: Callable[[C
     limit = needed.new_from
     if limit is None or not options.old or not any(reaches(finding, limit) for finding in result.findings):
         return result
-    return with_known(result, _before(options, check))
+    cases = {finding.case for finding in result.findings}
+    toggled = tuple(name for name in result.toggled if any(case.startswith(name) for case in cases))
+    return with_known(result, _before(replace(options, toggled=toggled), check))
 
 
 def _before(options: CheckOptions, check: Callable[[CheckOptions], Result]) -> tuple[Finding, ...]:
-    """What is found in the old version of a chart, if that can be checked."""
+    """What is found in the old version of a chart, if that can be checked; with flags that show something toggled."""
     try:
         return check(replace(options, old="", instead=options.old)).findings
     except (CannotContinue, NothingToCheck):

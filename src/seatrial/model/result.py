@@ -341,6 +341,8 @@ class Result(Struct, frozen=True):
     """How many findings are of rules that the user does not want to see."""
     configuration: str = ""
     """The seatrial.yaml that was used."""
+    toggled: tuple[str, ...] = ()
+    """The cases with a toggled flag that the change is about."""
     explored: tuple[Explored, ...] = ()
     """Which orders between the bounds were tried, if that was asked for."""
     interrupted: tuple[Interrupted, ...] = ()
