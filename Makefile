@@ -1,6 +1,6 @@
 # Needs Python 3.11 or later with venv, make, git and a package index. Everything else is set up in .venv.
 
-.PHONY: demo test node lint format bench same-bytes fuzz kills lab docs lock audit clean
+.PHONY: demo test gates node lint format bench same-bytes fuzz kills lab docs lock audit clean
 
 # A name on the PATH may be a stub of a version manager, so each candidate must prove that it runs and is new enough.
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -24,6 +24,10 @@ demo: $(RUNS)
 
 test: $(DEVELOPS)
 	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+
+# What takes too long for every change: the same questions, about all stories.
+gates: $(DEVELOPS)
+	$(BIN)/pytest -n 2 --dist worksteal -m gates $(ARGS)
 
 # For stories and tests with programs in TypeScript, which are skipped without.
 node:

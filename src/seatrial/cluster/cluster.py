@@ -31,6 +31,7 @@ from seatrial.cluster.watch import Watch, Watches
 from seatrial.kinds import Act, Call, Create, Deadline, Delete, Emit, Status, Update
 from seatrial.kinds.operators import generic
 from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.kinds.tables.shapes import written
 from seatrial.kinds.webhooks import apiservice, matching
 from seatrial.model.mix import Mix
 from seatrial.model.refusal import Refusal
@@ -259,6 +260,8 @@ class Cluster:
         return kind
 
     def _write(self, kind: ServedKind, request: Request) -> Reply:
+        if (raw := written(request.body)) is not None:
+            request = self._with_misfits(kind, request, raw)
         self.controllers.touches.begin((REQUEST, written_ref(kind, request)))
         write = instantiate if request.subresource == "instantiate" else WRITES[request.verb]
         reply = self.repairing.write(kind, request, write) if self.repairing.repairs else write(self, kind, request)
@@ -268,6 +271,15 @@ class Cluster:
         if (kind.group, kind.kind) in self.awaited_kinds and reply.body:
             self.awaits((self.ref_of(reply.body),))
         return reply
+
+    def _with_misfits(self, kind: ServedKind, request: Request, raw: Body) -> Request:
+        """The request with the object as it is written, unless a CRD accepts values that no reader expects."""
+        sent = replace(request, body=raw)
+        try:
+            WRITES[request.verb](self, kind, replace(sent, dry_run=True, unheard=True))
+        except Refused:
+            return sent
+        return request
 
     def _begin(self) -> None:
         """Warnings and notes belong to one write."""

@@ -25,6 +25,7 @@ from seatrial.kinds.operators.manifests import crd_of
 from seatrial.kinds.operators.table import OperatorKind, is_cluster_scoped, plural_for
 from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
 from seatrial.kinds.tables.removed import REMOVED
+from seatrial.kinds.tables.shapes import shaped, without_mark
 from seatrial.kinds.webhooks.matching import NO_HOOKS
 from seatrial.kinds.workloads.kubelet import ANY_KEY, continue_running
 from seatrial.kinds.workloads.pod_status import ended, running, status
@@ -101,6 +102,7 @@ class Repairing:
             live = cluster.store.get(ref)
             if refused.refusal.reason in NO_OBSTACLES or not isinstance(request.body, dict):
                 return write(cluster, kind, request)
+            request = replace(request, body=without_mark(shaped(request.body)))
             if not request.dry_run:
                 cluster.recorder.accepted(request.actor, request.verb, ref, request.body)
             return Reply(200, live if live is not None else self._pretend(kind, ref, request))

@@ -9,12 +9,14 @@ from typing import Any
 from seatrial.evidence.crds import is_alike
 from seatrial.evidence.secret_data import secret_data
 from seatrial.kinds.core.quantities import amount
+from seatrial.kinds.tables.shapes import WRITTEN
 from seatrial.model import lazy_re
 from seatrial.model.resource import Body, Path, annotations_of, dig, labels_of
 
 NOT_COMPARED = ("apiVersion", "kind", "metadata", "status", "stringData")
 SET_BY_ENGINES = ("app.kubernetes.io/managed-by", "app.kubernetes.io/instance")
 """Labels with which engines mark their objects, whatever is written."""
+NOT_SENT = (*SET_BY_ENGINES, WRITTEN)
 SET_BY_OTHERS = frozenset(("caBundle", "replicas", "clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"))
 """Fields that controllers, autoscalers and people set."""
 QUANTITY = lazy_re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+|[numkKMGTPE]i?)?")
@@ -44,7 +46,7 @@ def differences(written: Body, live: Body) -> Iterator[Path]:
         written = {key: value for key, value in written.items() if key != "data"}
     for name, read in (("labels", labels_of), ("annotations", annotations_of)):
         here, there = read(written), read(live)
-        marks = (key for key in here if key not in SET_BY_ENGINES)
+        marks = (key for key in here if key not in NOT_SENT)
         yield from (("metadata", name, key) for key in marks if not _is_same(here[key], there.get(key, "")))
     for key, value in written.items():
         if key not in NOT_COMPARED:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
+from seatrial.kinds.tables.shapes import fitted
 from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.text.yamlfile import Document
@@ -24,6 +25,13 @@ def converted(document: Document, shape: type[T]) -> T:
         return msgspec.convert(document.body, shape)
     except msgspec.ValidationError as wrong:
         raise CannotContinue(_refusal(str(wrong), document, shape)) from None
+
+
+def refuse_misfits(document: Document, struct: str, doing: str) -> None:
+    """Refuse a document with a value that does not have the type of its field in a struct of the tables."""
+    _, wrong = fitted(document.body, struct)
+    if wrong:
+        raise CannotContinue(f"{document.place(*wrong[0].path)}: {doing}: {wrong[0]}")
 
 
 def _refusal(wrong: str, document: Document, shape: type[Any]) -> str:

@@ -69,11 +69,13 @@ def _ordered(problem: Problem, first: Place) -> Iterator[Proposal]:
     if local and component.type != CHART_V3:
         return
     users = _users(problem, component, first)
+    refs = [one.ref for one in users if one.ref]
+    if not refs:  # All depend on it already, and it is not awaited.
+        return
     places = dict.fromkeys(one.place for one in users if one.place)
     change = joined(*(depending(place, name, ready=local) for place in places))
     if not name:
         change = ByHand(f"{component.place} gives {component.name} no name in the program")
-    refs = [one.ref for one in users if one.ref]
     on = f"everything in {component.name} ({name}.ready)" if local else component.name
     yield Proposal(f"let {first_named(refs)} depend on {on}", change)
 

@@ -155,5 +155,5 @@ def _joined(changes: Body, gone: Body) -> Body:
 def _joined_items(field: str, changes: list[Any], gone: list[Any]) -> list[Any]:
     by = _key_of(field, gone)
     removed = {item[by]: item for item in gone}
-    both = [_joined(item, removed.pop(item[by], {})) for item in changes]
+    both = [_joined(item, removed.pop(item.get(by), {})) for item in changes]
     return [*both, *removed.values()]

@@ -1,6 +1,6 @@
 """The objects an operator is installed with: CRDs, workloads, Services, webhook configurations.
 
-The CRDs accept any object: the operators' schemas are not known here.
+The CRDs accept any object that has the types that seatrial relies on: the operators' own schemas are not known here.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from seatrial.kinds.operators.table import (
     OperatorKind,
     OperatorWebhook,
     OperatorWorkload,
+    operator_kinds,
     release_number,
 )
+from seatrial.kinds.tables.shapes import schema_of
 from seatrial.model.resource import Body
 
-PRESERVED = {"x-kubernetes-preserve-unknown-fields": True}
 ANYTHING: Body = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 SUBRESOURCES: dict[str, Body] = {
     "status": {},
@@ -79,13 +80,15 @@ def crd_of(kind: OperatorKind, served: Iterable[str], stored: str) -> Body:
 
 
 def _schema(kind: OperatorKind) -> Body:
-    """A schema that accepts anything, with the required fields that are known."""
-    required = REQUIRED.get((kind.group, kind.kind))
-    if required is None:
+    """A schema with the types and the required fields that are known."""
+    if (kind.group, kind.kind) not in operator_kinds():
         return ANYTHING
-    anything = ANYTHING["openAPIV3Schema"]
-    spec = {**anything, "required": list(required), "properties": dict.fromkeys(required, PRESERVED)}
-    return {"openAPIV3Schema": {**anything, "required": ["metadata", "spec"], "properties": {"spec": spec}}}
+    found = schema_of(kind.group, kind.kind)
+    required = REQUIRED.get((kind.group, kind.kind))
+    if required is not None:
+        spec = {**found["properties"]["spec"], "required": list(required), "nullable": False}
+        found = {**found, "required": ["metadata", "spec"], "properties": {**found["properties"], "spec": spec}}
+    return {"openAPIV3Schema": found}
 
 
 def workloads(operator: OperatorEntry, version: str, namespace: str) -> Iterator[Body]:

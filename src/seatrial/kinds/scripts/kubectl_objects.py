@@ -14,6 +14,7 @@ from typing import Any
 from seatrial.kinds.scripts.expansion import UNKNOWN
 from seatrial.kinds.scripts.kubectl_args import KubectlCall
 from seatrial.kinds.scripts.kubectl_calls import CREATE_ALIASES
+from seatrial.kinds.tables.shapes import shaped
 from seatrial.model.resource import Body, dig, listed
 from seatrial.text.yamlnode import InvalidYaml, value_of
 
@@ -36,7 +37,7 @@ def objects_in(text: str) -> list[Body] | None:
         if not isinstance(body, dict) or not body.get("kind") or not body.get("apiVersion"):
             return None
         found += listed(body, "items") if str(body["kind"]).endswith("List") and "items" in body else [body]
-    return found
+    return [shaped(body) for body in found] if all(isinstance(body, dict) for body in found) else None
 
 
 def made_by(call: KubectlCall, files: Files) -> Body | None:

@@ -32,17 +32,29 @@ class GoField(Struct, frozen=True):
 
 def rewritten(body: Body) -> Body | None:
     """An object after a round trip through its Go type; None if client-go has none. Raises `Unconvertible`."""
-    name = _tables()[0].get((str(body.get("apiVersion")), str(body.get("kind"))))
+    name = kinds_in("go_types.txt").get((str(body.get("apiVersion")), str(body.get("kind"))))
     return None if name is None else _struct(name, body)
 
 
 @cache
-def _tables() -> tuple[dict[tuple[str, str], str], dict[str, str]]:
+def kinds_in(file: str) -> dict[tuple[str, str], str]:
+    """The type of each kind."""
+    return _tables(file)[0]
+
+
+@cache
+def fields_of(struct: str) -> tuple[GoField, ...]:
+    """The fields of a struct, of Kubernetes or of a custom resource."""
+    unparsed = _tables("go_types.txt")[1].get(struct) or _tables("custom_types.txt")[1][struct]
+    return tuple(map(_field, unparsed.split()))
+
+
+@cache
+def _tables(file: str) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
     """The type of each kind, and the fields of each struct, unparsed."""
-    text = (get_data(__name__, "go_types.txt") or b"").decode()
     kinds: dict[tuple[str, str], str] = {}
     structs: dict[str, str] = {}
-    for line in text.splitlines():
+    for line in (get_data(__name__, file) or b"").decode().splitlines():
         first, _, rest = line.partition(" ")
         second, _, third = rest.partition(" ")
         if first == "#":
@@ -54,13 +66,8 @@ def _tables() -> tuple[dict[tuple[str, str], str], dict[str, str]]:
     return kinds, structs
 
 
-@cache
-def _fields(struct: str) -> tuple[GoField, ...]:
-    return tuple(map(_field, _tables()[1][struct].split()))
-
-
 def _field(cell: str) -> GoField:
-    start = next(place for place, sign in enumerate(cell) if not sign.isalnum())
+    start = next(place for place, sign in enumerate(cell) if not sign.isalnum() and sign != "-")
     always = cell[start] == "!"
     return GoField(cell[:start], cell[start + always :], always)
 
@@ -69,7 +76,7 @@ def _struct(name: str, value: Any) -> Body:
     if not isinstance(value, dict):
         raise Unconvertible(f"cannot restore struct from: {value}")
     written: Body = {}
-    for field in _fields(name):
+    for field in fields_of(name):
         given = value.get(field.name)
         converted = _zero(field.type) if given is None else _converted(field.type, given)
         if field.is_always_written or not _is_empty(field.type, converted):

@@ -36,7 +36,7 @@ from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model import lazy_re
 from seatrial.model.program import short
 from seatrial.model.release import Pin, Release, Resource
-from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, ref_of, version_of
+from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, name_of, ref_of, version_of
 from seatrial.model.result import Prerequisite
 from seatrial.plan.prerequisites.pinned import pin_for, pinned_operators
 
@@ -305,7 +305,7 @@ def _crd(
     else:
         why = f"{user.ref if user else 'an object'} needs an object of this kind"
     operator = operator_kinds()[key][0].name if key in operator_kinds() else ""
-    crd = f"CustomResourceDefinition/{body['metadata']['name']}"
+    crd = f"CustomResourceDefinition/{name_of(body)}"
     return body, Prerequisite(crd, why + _installed_by(key, versions, pin), brought_by=operator)
 
 

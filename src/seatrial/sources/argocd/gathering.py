@@ -12,12 +12,14 @@ from typing import Any
 from msgspec import Struct
 
 from seatrial.kinds.operators.argocd import GROUP
+from seatrial.kinds.tables.shapes import shaped
 from seatrial.model.release import Pin, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, ref_of
 from seatrial.sources.argocd.applications import render_application
 from seatrial.sources.argocd.applicationsets import applications_of
 from seatrial.sources.charts.lacking import pins_of
 from seatrial.sources.following import follow
+from seatrial.sources.manifests.objects import refuse_misfits
 from seatrial.sources.repos import Repos, SourceNotFound
 
 HOME = "argocd"
@@ -87,7 +89,9 @@ class _ApplicationSearch:
 
     def look_at(self, resources: Iterable[Resource]) -> Iterator[Named]:
         """The Applications among objects, and those that their ApplicationSets create. Records AppProjects."""
-        for resource in resources:
+        given = list(resources)
+        refuse_misfits(given, (GROUP,))
+        for resource in given:
             if is_project(resource.body):
                 self.found.projects[resource.ref.name] = resource.body
             if resource.ref.group != GROUP:
@@ -141,7 +145,7 @@ class _ApplicationSearch:
     def _made_by(self, named: Ref, body: Body) -> Iterator[Named]:
         """The Applications that a set creates; it creates none of those with a duplicate name."""
         try:
-            made = applications_of(body, self.repos)
+            made = [shaped(one) for one in applications_of(body, self.repos)]
         except SourceNotFound as why:
             self.found.not_rehearsed.append(f"the Applications of {named}: {why}")
             return

@@ -25,6 +25,7 @@ from seatrial.sources.flux.building import (
     values_of,
 )
 from seatrial.sources.following import follow
+from seatrial.sources.manifests.objects import refuse_misfits
 from seatrial.sources.repos import SourceNotFound
 
 KUSTOMIZE_GROUP = "kustomize.toolkit.fluxcd.io"
@@ -121,7 +122,9 @@ class _FluxSearch:
         self.found = FoundFlux()
 
     def own(self, resources: Iterable[Resource]) -> Iterator[tuple[Ref, Resource]]:
-        return ((resource.ref, resource) for resource in resources if is_acted_on(resource))
+        given = list(resources)
+        refuse_misfits(given, OWN_GROUPS)
+        return ((resource.ref, resource) for resource in given if is_acted_on(resource))
 
     def expand(self, ref: Ref, resource: Resource) -> Iterator[tuple[Ref, Resource]]:
         """Build a Kustomization and search its objects, or render the chart of a HelmRelease."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from seatrial.helm import hooks
 from seatrial.kinds.operators.generated_crds import crds_of
 from seatrial.kinds.operators.table import is_cluster_scoped
+from seatrial.kinds.tables.shapes import misfits, shaped
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Resource
 from seatrial.model.resource import Body, Path, Place, dig, group_of, ref_of
-from seatrial.sources.places import Locate, origin
+from seatrial.sources.places import Locate, origin, place_of
 from seatrial.text.yamlfile import Document
 
 Where = Callable[[Document, int], Place]
@@ -49,6 +50,14 @@ def resources(found: Iterable[Found], namespace: str, scopes: dict[tuple[str, st
         yield Resource(ref, one.body, origin(one.file, _locator(one)), _overridden(one))
 
 
+def refuse_misfits(found: Iterable[Resource], groups: Container[str]) -> None:
+    """Refuse objects of an engine's own groups with a value of the wrong type: no engine ever sees such an object."""
+    for one in found:
+        if one.ref.group in groups and (wrong := misfits(one.body)):
+            place = place_of(one.place(*wrong[0].path))
+            raise CannotContinue(f"{place}: read {one.ref}: {wrong[0]}; the API server refuses it")
+
+
 def _overridden(one: Found) -> tuple[tuple[str, str], ...]:
     # The nodes of a document are only composed for the few that can have such a pair.
     if one.document.contains(hooks.HOOK) < 2:
@@ -78,7 +87,8 @@ def _flattened(found: Found) -> Iterator[Found]:
     for field, called in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not isinstance(body.get(field), str) or not body[field]:
             raise CannotContinue(f"{_locator(found)(())}: not a Kubernetes object: Object '{called}' is missing")
-    yield found
+    fitted = shaped(body)
+    yield found if fitted is body else replace(found, body=fitted)
 
 
 def _inheriting(item: Any, around: Body) -> Any:

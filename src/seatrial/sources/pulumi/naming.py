@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from seatrial.kinds.operators.table import is_cluster_scoped
 from seatrial.kinds.tables.pulumi_force_new import at, force_new_fields
+from seatrial.kinds.tables.shapes import shaped
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import KUBERNETES, Registration, api_version_of, short
 from seatrial.model.resource import Body, Ref, annotations_of, group_of, metadata, ref_of
@@ -34,18 +35,19 @@ def as_object(one: Registration) -> Registration:
     api_version, kind = str(one.inputs.get("apiVersion") or api_version), str(one.inputs.get("kind") or kind)
     kind = kind if one.inputs.get("kind") else kind.removesuffix(PATCH)
     patches = token == kind + PATCH
-    meta = metadata(one.inputs)
+    written = {**one.inputs, "apiVersion": api_version, "kind": kind}
+    body = shaped({key: _with_placeholders(value, key, kind) for key, value in written.items() if value != UNKNOWN})
+    meta = metadata(body)
     if patches and not meta.get("name"):
         raise CannotContinue(f"{short(one.urn)}: patch resources require the `.metadata.name` field to be set")
-    named = bool(meta.get("name") or meta.get("generateName")) and annotations_of(one.inputs).get(AUTO_NAMED) != "true"
+    named = bool(meta.get("name") or meta.get("generateName")) and annotations_of(body).get(AUTO_NAMED) != "true"
     if not meta.get("name") and not meta.get("generateName"):
-        annotations = {**annotations_of(one.inputs), AUTO_NAMED: "true"}
+        annotations = {**annotations_of(body), AUTO_NAMED: "true"}
         meta = {**meta, "name": _given_name(one, Ref(kind, "", "", group_of(api_version))), "annotations": annotations}
-    body = {**one.inputs, "apiVersion": api_version, "kind": kind, "metadata": meta}
     clustered = is_cluster_scoped(group_of(api_version), kind)
     if not clustered and not meta.get("namespace"):
-        body["metadata"] = {**meta, "namespace": one.manner.namespace or NAMESPACE}
-    known = {key: _with_placeholders(value, key, kind) for key, value in body.items() if value != UNKNOWN}
+        meta = {**meta, "namespace": one.manner.namespace or NAMESPACE}
+    known = {**body, "metadata": meta}
     ref = ref_of(known, namespaced=not clustered, namespace=NAMESPACE)
     return replace(one, object=known, ref=ref, auto_named=not named, patches=patches)
 

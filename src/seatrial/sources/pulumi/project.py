@@ -15,6 +15,7 @@ from seatrial.model.errors import CannotContinue
 from seatrial.sources.files import project_of, read_text, shown
 from seatrial.sources.programs import project_file
 from seatrial.sources.pulumi.packages import workspace_of
+from seatrial.sources.typed import refuse_misfits
 from seatrial.text.yamlfile import Document, documents
 
 USUAL_STACK = "dev"
@@ -78,6 +79,7 @@ def read_project(path: str) -> PulumiProject:
     body = document.body if document else None
     if document is None or not isinstance(body, dict) or not body.get("name") or not body.get("runtime"):
         raise CannotContinue(f"{shown(str(found))}: read the Pulumi project: it needs a name and a runtime")
+    refuse_misfits(document, "pulumi.Program", "read the Pulumi project")
     runtime = body["runtime"]
     options = (runtime.get("options") or {}) if isinstance(runtime, dict) else {}
     stack = _stack(folder)
@@ -129,8 +131,11 @@ def _stack_settings(folder: Path, stack: str) -> dict[str, Any]:
     path = folder / f"Pulumi.{stack}.yaml"
     if not path.is_file():
         return {}
-    body = next((d.body for d in documents(read_text(str(path), "read the settings of the stack"))), None)
-    return body if isinstance(body, dict) else {}
+    document = next(iter(documents(read_text(str(path), "read the settings of the stack"))), None)
+    if document is None or document.body is None:
+        return {}
+    refuse_misfits(document, "pulumi.Stack", "read the settings of the stack")
+    return dict(document.body)
 
 
 def _configured(written: Any, project: str) -> Iterator[tuple[str, str]]:

@@ -45,8 +45,6 @@ def read(project: PulumiProject, monitor: Monitor) -> None:
     document = project.document
     assert document is not None
     resources = document.body.get("resources") or {}
-    if not isinstance(resources, dict):
-        raise CannotContinue(f"{document.place('resources')}: read the program: resources is not a mapping")
     known = _Known(project, document, monitor)
     pending = {str(name): body or {} for name, body in resources.items()}
     known.refuse_circles()
@@ -65,8 +63,7 @@ class _Known:
         self._project = project
         self._document = document
         self._monitor = monitor
-        variables = document.body.get("variables")
-        self._variables: Body = variables if isinstance(variables, dict) else {}
+        self._variables: Body = document.body.get("variables") or {}
         self._answers: dict[str, Body] = {}
         self._types: dict[str, str] = {}
         self._providers: dict[str, str] = {}
