@@ -14,6 +14,7 @@ from seatrial.engines.argocd.app import App, Filter, Settings
 from seatrial.engines.argocd.projects import IN_CLUSTER, refusal
 from seatrial.engines.script import DescribedObject
 from seatrial.helm.argocd_hooks import TRACKING_ID
+from seatrial.kinds.tables.shapes import written
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import (
     Body,
@@ -110,9 +111,13 @@ def unmarkable(app: App, settings: Settings) -> str:
     fields = [field for field in ("annotations", "labels") if field.removesuffix("s") in method]
     for target in app.targets:
         for field in fields if target.ref.kind != CRD else ():
-            for key, value in (metadata(target.body).get(field) or {}).items():
+            found = metadata(written(target.body) or target.body).get(field) or {}
+            if not isinstance(found, dict):
+                return _unreadable(target, field, f"{_of_type(found)}, expected map[string]interface {{}}")
+            for key, value in found.items():
                 if not isinstance(value, str):
-                    return _unreadable(target, field, key, value)
+                    why = f'contains non-string value in the map under key "{key}": {_of_type(value)}, expected string'
+                    return _unreadable(target, field, why)
     return ""
 
 
@@ -193,20 +198,22 @@ def _claimed_as(claim: Body) -> tuple[object, str]:
     return metadata(claim).get("namespace"), name if number.isdecimal() else ""
 
 
-def _unreadable(target: DescribedObject, field: str, key: str, value: object) -> str:
-    types = {bool: "bool", int: "int64", float: "float64", type(None): "<nil>"}
+def _of_type(value: object) -> str:
+    types = {bool: "bool", int: "int64", float: "float64", type(None): "<nil>", str: "string", list: "[]interface {}"}
     shown = str(value).lower() if isinstance(value, bool) else "<nil>" if value is None else str(value)
+    return f"{shown} is of the type {types.get(type(value), 'map[string]interface {}')}"
+
+
+def _unreadable(target: DescribedObject, field: str, why: str) -> str:
     group, _, version = str(target.body["apiVersion"]).rpartition("/")
     own = metadata(target.body).get("namespace") or ""
     named = f"{group}/{version}, Kind={target.ref.kind} {own}/{target.ref.name}"
-    type_ = types.get(type(value), "map[string]interface {}")
-    why = f'contains non-string value in the map under key "{key}": {shown} is of the type {type_}'
     doing = (
         f"failed to get annotations for {named}"
         if field == "annotations"
         else f"failed to set app instance label: failed to get labels from target object {named}"
     )
-    words = f"{doing}: .metadata.{field} accessor error: {why}, expected string"
+    words = f"{doing}: .metadata.{field} accessor error: {why}"
     return f"{RENDERING} failed to set app instance tracking info on manifest: {words}"
 
 

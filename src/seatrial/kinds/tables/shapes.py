@@ -47,6 +47,12 @@ class Misfit(Struct, frozen=True):
         return f"{field or 'it'} is {NAMES[type(self.value)]}, not {self.expected}"
 
 
+class _Faults(Struct):
+    found: list[Misfit]
+    strict: bool = False
+    """Whether a number or a boolean in place of a string counts: what reads a string also reads these."""
+
+
 class _Shape(Struct, eq=False):
     sign: str
     item: _Shape | None = None
@@ -57,27 +63,26 @@ class _Shape(Struct, eq=False):
 
 def shaped(body: Body) -> Body:
     """The object as all its readers see it: where each value fits, the body itself."""
-    faults: list[Misfit] = []
+    faults = _Faults([])
     fitted: Body = _struct(body, _shape_of(str(body.get("apiVersion")), str(body.get("kind"))), (), faults)
-    if not faults:
+    if not faults.found:
         return body
     raw = msgspec.json.encode(body).decode()
     return with_metadata(fitted, annotations={**annotations_of(fitted), WRITTEN: raw})
 
 
 def misfits(body: Body) -> list[Misfit]:
-    """The values of an object that do not fit, in the order of the text."""
-    raw = written(body)
-    faults: list[Misfit] = []
-    if raw is not None:
-        _struct(raw, _shape_of(str(raw.get("apiVersion")), str(raw.get("kind"))), (), faults)
-    return faults
+    """The values of an object that do not fit, in the order of the text; also what only lacks its quotes."""
+    raw = written(body) or body
+    faults = _Faults([], strict=True)
+    _struct(raw, _shape_of(str(raw.get("apiVersion")), str(raw.get("kind"))), (), faults)
+    return faults.found
 
 
 def fitted(value: Any, struct: str) -> tuple[Body, list[Misfit]]:
     """What fits a struct of the tables, and the values that do not."""
-    faults: list[Misfit] = []
-    return _fitted(value, _shape(f"={struct}"), (), faults) or {}, faults
+    faults = _Faults([])
+    return _fitted(value, _shape(f"={struct}"), (), faults) or {}, faults.found
 
 
 def written(body: Any) -> Body | None:
@@ -121,7 +126,7 @@ def _schema(type_: str, around: tuple[str, ...] = ()) -> Body:
     return {"type": _TYPES[sign], "nullable": True}
 
 
-def _struct(value: Body, shape: _Shape, path: Path, faults: list[Misfit]) -> Body:
+def _struct(value: Body, shape: _Shape, path: Path, faults: _Faults) -> Body:
     fields = shape.fields
     changed: Body | None = None
     for key, child in value.items():
@@ -137,7 +142,7 @@ def _struct(value: Body, shape: _Shape, path: Path, faults: list[Misfit]) -> Bod
     return value if changed is None else changed
 
 
-def _fitted(value: Any, shape: _Shape, path: Path, faults: list[Misfit]) -> Any:
+def _fitted(value: Any, shape: _Shape, path: Path, faults: _Faults) -> Any:
     """The value, or the nearest one that fits; None if there is none."""
     match shape.sign, value:
         case "=", dict():
@@ -152,12 +157,14 @@ def _fitted(value: Any, shape: _Shape, path: Path, faults: list[Misfit]) -> Any:
             return value
         case "#" | ".", int() | float() if not isinstance(value, bool):
             return value
-    faults.append(Misfit(path, value, EXPECTED.get(shape.sign, "a map") if not shape.own else "a string"))
-    # A number or a boolean where a string should be is read as its text, as if it were in quotes.
-    return msgspec.json.encode(value).decode() if shape.sign == '"' and isinstance(value, int | float) else None
+    unquoted = shape.sign == '"' and isinstance(value, int | float)
+    if not unquoted or faults.strict:
+        expected = "a string" if shape.own else EXPECTED.get(shape.sign, "a map")
+        faults.found.append(Misfit(path, value, expected))
+    return value if unquoted else None
 
 
-def _each(value: Body, shape: _Shape, path: Path, faults: list[Misfit]) -> Body:
+def _each(value: Body, shape: _Shape, path: Path, faults: _Faults) -> Body:
     item = shape.item
     if item is None:
         return value
@@ -170,7 +177,7 @@ def _each(value: Body, shape: _Shape, path: Path, faults: list[Misfit]) -> Body:
     return {key: child for key, child in found.items() if child is not None or value[key] is None}
 
 
-def _items(value: list[Any], shape: _Shape, path: Path, faults: list[Misfit]) -> list[Any]:
+def _items(value: list[Any], shape: _Shape, path: Path, faults: _Faults) -> list[Any]:
     """Items keep their places: one that does not fit is empty."""
     item = shape.item
     if item is None:
@@ -182,7 +189,7 @@ def _items(value: list[Any], shape: _Shape, path: Path, faults: list[Misfit]) ->
     return value if all(one is child for one, child in zip(found, value, strict=True)) else found
 
 
-def _item(value: Any, shape: _Shape, path: Path, faults: list[Misfit]) -> Any:
+def _item(value: Any, shape: _Shape, path: Path, faults: _Faults) -> Any:
     found = _fitted(value, shape, path, faults)
     return {"=": {}, "{": {}, "*": []}.get(shape.sign, "") if found is None and shape.sign != "%" else found
 
