@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from seatrial.model.resource import Body, Place, Ref
+from seatrial.model.resource import Body, Place, Ref, name_of
 
 KUBERNETES = "kubernetes:"
 PROVIDER = "pulumi:providers:kubernetes"
@@ -171,7 +171,7 @@ def effective(program: Program, registration: Registration) -> frozenset[str]:
 def creating(program: Program, definition: Ref) -> Iterator[Registration]:
     """The resources that create a CRD: the CRD itself, or a Release with it in its chart."""
     for one in program.registrations:
-        names = {str(body["metadata"]["name"]) for body in (*one.definitions, *one.contents) if body["metadata"]}
+        names = {name_of(body) for body in (*one.definitions, *one.contents)}
         if one.ref == definition or definition.name in names:
             yield one
 
@@ -183,7 +183,7 @@ def is_rendered_after(program: Program, chart: Registration, crds: Iterable[Ref]
     """
     if chart.type == CHART_V3:
         return False
-    own = {str(body["metadata"]["name"]) for body in chart.definitions} if chart.type == HELM_RELEASE else set()
+    own = {name_of(body) for body in chart.definitions} if chart.type == HELM_RELEASE else set()
     before = effective(program, chart)
     return all(ref.name in own or any(one.urn in before for one in creating(program, ref)) for ref in crds)
 

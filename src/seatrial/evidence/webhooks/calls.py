@@ -19,7 +19,7 @@ from seatrial.kinds.core.selection import fits
 from seatrial.kinds.webhooks import matching
 from seatrial.model.refusal import FailedCall
 from seatrial.model.release import Case, Resource, once
-from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata
+from seatrial.model.resource import Body, Ref, dig, labels_of, listed, metadata, name_of
 from seatrial.model.timeline import Event, Rehearsal
 
 CONFIGURATIONS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
@@ -116,8 +116,7 @@ def backs(template: Body, service: Body | None) -> bool:
 
 
 def workload_ref(workload: Body) -> Ref:
-    meta = workload["metadata"]
-    return Ref(str(workload["kind"]), str(meta.get("namespace") or ""), str(meta["name"]), "apps")
+    return Ref(str(workload["kind"]), str(metadata(workload).get("namespace") or ""), name_of(workload), "apps")
 
 
 def leads_to(resource: Resource) -> Iterator[Ref]:
