@@ -90,6 +90,16 @@ class Outwait(Struct, frozen=True):
     seconds: float = float("inf")
 
 
+class Bring(Struct, frozen=True):
+    """An object has done what cannot be rehearsed: what it is known to bring is there from now on.
+
+    `early` is what comes before its own objects: the crds/ folders of its charts.
+    """
+
+    object: Ref
+    early: bool = False
+
+
 class Say(Struct, frozen=True):
     """Record something that no request shows."""
 
@@ -133,7 +143,7 @@ NO_ERROR = Error()
 
 T = TypeVar("T")
 L = TypeVar("L")
-Line = Command | Survey | Pause | Wait | Outwait | Render | Say | HelmAct
+Line = Command | Survey | Pause | Wait | Outwait | Render | Bring | Say | HelmAct
 Part = Generator[Line, Answer, T]
 """A part of a script, and its result."""
 Script = Part[Ended]

@@ -11,7 +11,7 @@ from seatrial.evidence.described import generated
 from seatrial.evidence.faults import faults
 from seatrial.evidence.moment import Moment, moments
 from seatrial.model.refusal import Fault, GroupVersionKind
-from seatrial.model.release import Case, Release, Resource
+from seatrial.model.release import Brought, Case, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, version_of
 from seatrial.model.timeline import Rehearsal, StepResult
 
@@ -65,6 +65,11 @@ def generated_by(case: Case, missing: Unserved) -> Resource | None:
         if any(version in served_versions(body) for body in made):
             return resource
     return None
+
+
+def brought_late(case: Case, missing: Unserved) -> Brought | None:
+    """What brings the missing CRD without containing it, such as a dependency of the chart that is not at hand."""
+    return next((one for one in case.brought if defines(one.resource.body, missing)), None)
 
 
 def definition_in_cluster(moment: Moment, missing: Unserved) -> Body | None:

@@ -69,6 +69,52 @@ class Pin(Struct, frozen=True, order=True):
     """False for a dependency that the values disable: then someone else installs it, often in that version."""
 
 
+CHART = "Chart"
+"""The kind that stands for the chart of a step, which is no object of the cluster."""
+
+
+class AbsentChart(Struct, frozen=True):
+    """A chart that is not at hand and that an object of the input installs."""
+
+    chart: str
+    version: str = ""
+    values: Body = {}
+    """Those that the input gives it."""
+    all_values: bool = True
+    """Whether these are all: others may come from files that are not at hand."""
+    by: Ref | None = None
+    """The HelmRelease or Application; none for a dependency of the chart that a step deploys."""
+    namespace: str = ""
+    """The namespace that is created with it."""
+    skips_crds: bool = False
+    """Whether its crds/ folder is left out."""
+    url: str = ""
+    """Where the manifest is that a script applies instead of a chart."""
+    part: bool = False
+    """Whether it is a dependency of a chart that is at hand."""
+
+
+class Brought(Struct, frozen=True):
+    """An object that the input does not contain and that one of its objects is known to bring."""
+
+    resource: Resource
+    """Its place is that of the object that brings it."""
+    by: Ref
+    """A HelmRelease or Application; for a dependency of the chart that a step deploys, that chart."""
+    chart: str
+    """The chart that contains it; empty for a namespace, and for what is assumed as soon as its kind is served."""
+    early: bool = False
+    """Whether it comes before the other objects of `by`."""
+
+    @property
+    def source(self) -> str:
+        """Who brings it: `chart keda of HelmRelease/keda/keda`."""
+        if not self.chart:
+            return str(self.by)
+        what = self.chart if "://" in self.chart else f"chart {self.chart}"
+        return what if self.by.kind == CHART else f"{what} of {self.by}"
+
+
 class TriedHealthCheck(Struct, frozen=True, omit_defaults=True):
     """A health check for Argo CD that a release configures, and what it returns for example states."""
 
@@ -100,6 +146,8 @@ class Release(Struct, frozen=True, omit_defaults=True, dict=True):
     missing_dependencies: tuple[str, ...] = ()
     pins: tuple[Pin, ...] = ()
     """Charts that are not at hand and whose versions are known."""
+    absent_charts: tuple[AbsentChart, ...] = ()
+    """Charts that it installs and that are not at hand."""
     values: Body = {}
     """The user's values, without the chart's own."""
     vanished: tuple[Vanished, ...] = ()
@@ -158,6 +206,8 @@ class Case(Struct, frozen=True, omit_defaults=True):
     """Prerequisites: what the releases need and do not contain."""
     absent: tuple[Prerequisite, ...] = ()
     """The same, where the user says that it is not in the cluster: it is not assumed."""
+    brought: tuple[Brought, ...] = ()
+    """The same, where an object of the input is known to bring it: it is not there at first."""
     missing_dependencies: tuple[str, ...] = ()
     """Charts that Chart.yaml lists and that are missing."""
     differences: tuple[RenderedDifference, ...] = ()
@@ -185,6 +235,14 @@ class Case(Struct, frozen=True, omit_defaults=True):
             if release is not None and (found := release.find(ref)):
                 return found
         return None
+
+    def brought_by(self, ref: Ref) -> Iterator[Resource]:
+        """What an object of the input is known to bring."""
+        return (one.resource for one in self.brought if one.by == ref)
+
+    def bringer(self, ref: Ref) -> Brought | None:
+        """Who is known to bring an object that no release contains."""
+        return next((one for one in self.brought if one.resource.ref == ref), None)
 
     def all_resources(self) -> Iterator[Resource]:
         releases = (self.before, *self.releases)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -27,6 +28,8 @@ class Plan(Struct, frozen=True):
     """Objects of a real cluster, which are put there exactly as they were found."""
     created_namespaces: frozenset[str] = frozenset()
     """Namespaces that releases contain or that an engine creates."""
+    heralds: Mapping[Ref, Ref] = {}
+    """Objects after whose creation another one has brought what it is known to bring (`Case.brought`)."""
     deployed: tuple[Body, ...] = ()
     """What Helm has put there before, in its order; not on a cluster that is rebuilt."""
     server_side: bool = True

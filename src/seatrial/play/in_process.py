@@ -11,7 +11,7 @@ from seatrial.cluster.refusal import UNKNOWN_RESOURCE
 from seatrial.cluster.request import PatchType, Request, Verb
 from seatrial.engines import Stuck
 from seatrial.engines.act import HelmAct
-from seatrial.engines.script import Answer, Command, Line, Outwait, Pause, Render, Say, Survey, Wait
+from seatrial.engines.script import Answer, Bring, Command, Line, Outwait, Pause, Render, Say, Survey, Wait
 from seatrial.model.refusal import Failure, Fault, GroupVersionKind
 from seatrial.model.resource import Ref, group_of, version_of
 
@@ -67,6 +67,8 @@ class InProcess:
             case HelmAct() | Render():
                 assert self._helm is not None
                 return self._helm(line)
+            case Bring(ref, early):
+                return self._bring(ref, early=early)
             case Say(ref, words, effect, failure):
                 self._cluster.recorder.engine_said(self._actor, ref, words, effect, failure)
                 return Answer(200)
@@ -126,6 +128,12 @@ class InProcess:
         )
         elsewhere = {"apiVersion": same.api_version} if same else {}
         return Answer(404, elsewhere, message, served=False, failure=_unserved(command))
+
+    def _bring(self, ref: Ref, *, early: bool) -> Answer:
+        """What is brought works at once: the object that brings it is Ready, or so assumed."""
+        brought = self._cluster.bring(ref, early=early)
+        self._cluster.awaits(brought, rarely=True)
+        return Answer(200, {"brought": len(brought)})
 
     def _wait(self, refs: tuple[Ref, ...]) -> Answer:
         """Move for these objects; what did not move before and does not now never will.

@@ -22,10 +22,12 @@ from seatrial.engines.engine import Before, Engine, PlannedStep, Scene, SeenByCl
 from seatrial.engines.script import Answer, Render, play
 from seatrial.helm import records as helmrecords
 from seatrial.helm.versions import CRDS_NOT_AWAITED
+from seatrial.kinds.operators.olm import is_installed
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.errors import CannotContinue, TryAgain
 from seatrial.model.mix import Mix, Pacing
 from seatrial.model.refusal import joined, renumbered
+from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig, labels_of, metadata, uid_of
 from seatrial.model.timeline import Event, Outcome, Rehearsal, Schedule, StepResult, renumbered_result
 from seatrial.plan.plan import Plan
@@ -96,6 +98,7 @@ def _rehearsed(
         cluster.discovery.unlist(_unneeded(plan))
         restore(cluster, plan.found, plan.case.before)
         assume(cluster, plan.assumed, plan.created_namespaces)
+        cluster.brought, cluster.heralds = _brought(plan.case), plan.heralds
         if plan.repairs:
             cluster.repair(plan.repairs, dict(_definitions(plan)))
         if not first:
@@ -125,6 +128,14 @@ def _rehearsed(
         actors=engine.actors,
         repaired=plan.repairs.names,
     )
+
+
+def _brought(case: Case) -> dict[tuple[Ref, bool], tuple[Body, ...]]:
+    """By who brings it, and whether early."""
+    found: dict[tuple[Ref, bool], tuple[Body, ...]] = {}
+    for one in case.brought:
+        found[one.by, one.early] = (*found.get((one.by, one.early), ()), one.resource.body)
+    return found
 
 
 def _definitions(plan: Plan) -> Iterator[tuple[tuple[str, str], Body]]:
@@ -369,14 +380,15 @@ def _helm_inside(stage: _Stage, index: int, asked: HelmAct | Render) -> Answer:
 
 def _people_wrote(cluster: Cluster) -> dict[Ref, str]:
     """Objects of engines and users, with their uids: no pods of controllers, no Helm records, no prerequisites."""
-    others = {cluster.ref_of(body) for bodies in cluster.provided.values() for body in bodies}
+    provided = (*cluster.provided.values(), *cluster.brought.values())
+    others = {cluster.ref_of(body) for bodies in provided for body in bodies}
     others |= cluster.recorder.hidden
     return {ref: uid_of(body) for ref, body in cluster.store if ref not in others and is_written(ref, body)}
 
 
 def is_written(ref: Ref, body: Body) -> bool:
     """Whether an engine or a user wrote an object, and not the cluster itself."""
-    if ref.kind in MADE_BY_THE_CLUSTER or body.get("type") == helmrecords.TYPE:
+    if ref.kind in MADE_BY_THE_CLUSTER or body.get("type") == helmrecords.TYPE or is_installed(body):
         return False
     if (ref.kind, ref.name) in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")):
         return False

@@ -63,6 +63,8 @@ class App(Struct, frozen=True):
     """Whether that manifest also clears `status.operationState`, as `argocd app sync` does."""
     assumed: bool = False
     """Whether its source was not found: it is assumed to sync successfully."""
+    brings: bool = False
+    """Whether a chart of it is not at hand and known to bring something."""
     error: str = ""
     """Argo CD's error if its source does not render or is not permitted."""
 

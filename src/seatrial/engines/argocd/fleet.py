@@ -40,7 +40,7 @@ from seatrial.engines.argocd.rollout import (
 from seatrial.engines.argocd.sets import AppSet
 from seatrial.engines.argocd.terminating import terminated
 from seatrial.engines.concurrent import Job, give_up, interleave
-from seatrial.engines.script import WRITES, Answer, Command, Line, Part, Pause, Say, Script, Survey, Wait
+from seatrial.engines.script import WRITES, Answer, Bring, Command, Line, Part, Pause, Say, Script, Survey, Wait
 from seatrial.helm.argocd_hooks import is_hook, is_skipped
 from seatrial.kinds.operators.argocd import GROUP
 from seatrial.model.resource import Body, Ref, annotations_of, ref_of
@@ -231,6 +231,7 @@ class _Applications:
 
     def _rolled(self, app: App) -> Part[None]:
         """The sync that the ApplicationSet controller starts."""
+        yield from self._bring(app)
         asked = of_rollout(app, self.settings, self.started)
         tried = yield from synced(app, self.settings, asked, self.memory.running)
         self.phases[app.ref] = tried.operation.phase
@@ -239,6 +240,7 @@ class _Applications:
 
     def root(self, app: App, flags: tuple[str, ...]) -> Part[None]:
         """Run a requested sync, whatever the state of the Application."""
+        yield from self._bring(app)
         if app.operation is None:
             asked = requested(app, flags, self.started)
             tried = yield from synced(app, self.settings, asked, self.memory.running)
@@ -250,6 +252,7 @@ class _Applications:
 
     def _child(self, app: App) -> Part[None]:
         """Run automated syncs, and update the health."""
+        yield from self._bring(app)
         if app.assumed:
             yield from sets.write_status(app.ref, {"sync": {"status": "Synced"}, "health": {"status": HEALTHY}})
             return
@@ -268,6 +271,12 @@ class _Applications:
             tried = yield from synced(app, self.settings, asked, self.memory.running)
             self._remember(app, tried)
         yield from self._watch(app)
+
+    def _bring(self, app: App) -> Part[None]:
+        """What the charts of an Application bring that are not at hand. Argo CD applies CRDs before all else."""
+        if app.brings:
+            yield Bring(app.ref, early=True)
+            yield Bring(app.ref)
 
     def _watch(self, app: App) -> Part[None]:
         """Update an Application's status until it is healthy, or never will be."""

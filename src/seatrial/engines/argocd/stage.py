@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from seatrial.engines.scopes import Scopes, scoped, scopes_of
 from seatrial.engines.setting import Setting, is_chart, release_of, served, values_of
 from seatrial.kinds.access.rbac import GROUP as RBAC
 from seatrial.kinds.operators.argocd import GROUP
+from seatrial.kinds.operators.charts import installation
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import NothingToCheck
 from seatrial.model.release import Resource
@@ -88,7 +89,9 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     if root is None and all(found.applications[ref].absent for ref in found.roots):
         absent = (one.absent for one in found.applications.values() if one.absent)
         raise NothingToCheck("\n  ".join((f"{release.source}: nothing of it can be rehearsed", *dict.fromkeys(absent))))
-    fleet = fleet_of(found, root, settings)
+    own = (replace(one, by=root.ref) for one in release.absent_charts) if root else ()
+    absent_charts = (*own, *found.absent_charts)
+    fleet = fleet_of(found, root, settings, {one.by for one in absent_charts if one.namespace or installation(one)})
     apps = (*fleet.roots, *fleet.others.values())
     notes = (*((ASSUMED,) if root else ()), *found.notes, *_notes(found, apps, settings))
     act: Any = Sync(fleet, settings)
@@ -110,6 +113,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
             ),
             skipped_crds=(*release.skipped_crds, *found.skipped_crds),
             pins=(*release.pins, *found.pins),
+            absent_charts=absent_charts,
         ),
         tuple(dict.fromkeys(notes)),
         tuple(app.destination for app in apps if "CreateNamespace=true" in app.options),
@@ -133,17 +137,20 @@ def _scoped(found: FoundApplications, scopes: Scopes) -> FoundApplications:
     return replace(found, applications=applications, resources=[r for one in releases for r in one.resources])
 
 
-def fleet_of(found: FoundApplications, root: App | None, settings: Settings) -> Applications:
+def fleet_of(
+    found: FoundApplications, root: App | None, settings: Settings, bringing: Collection[Ref | None] = ()
+) -> Applications:
     """The Applications to sync: `root`, or those found first, and all their children."""
     projects = {**settings.projects, **{name: project_of(body) for name, body in found.projects.items()}}
     apps: dict[Ref, App] = {}
     for ref, one in found.applications.items():
         app = declared(one.body, one.release, settings.version, one.error, assumed=bool(one.absent))
+        app = replace(app, brings=ref in bringing)
         project = projects.get(_project(one.body))
         apps[ref] = app if project is None else in_project(app, one.body, project)
     sets = {ref: declared_set(ref, body, made, settings) for ref, (body, made) in found.sets.items()}
     if root is not None:
-        return Applications((root,), apps, sets)
+        return Applications((replace(root, brings=root.ref in bringing),), apps, sets)
     rolled = {ref for one in sets.values() if one.rollout is not None for ref in one.rollout.apps}
     roots = [ref for ref in found.roots if ref not in rolled]
     others = {ref: app for ref, app in apps.items() if ref not in roots}

@@ -31,6 +31,7 @@ from seatrial.engines.flux.uninstalling import leave
 from seatrial.engines.script import (
     WRITES,
     Answer,
+    Bring,
     Command,
     Line,
     Part,
@@ -109,7 +110,7 @@ class _Controllers:
 
     def notice(self, line: Line, answer: Answer, depth: int = 0) -> None:
         """Count changes, and find the Kustomizations and HelmReleases that are created."""
-        if isinstance(line, HelmAct):
+        if isinstance(line, HelmAct) or (isinstance(line, Bring) and answer.body["brought"]):
             self.changes += 1
         if not isinstance(line, Command) or line.dry_run or answer.message or line.verb not in WRITES:
             return
@@ -147,7 +148,17 @@ class _Controllers:
             own = self.fleet.kustomizations[ref]
             return None if _is_left_alone(own) else kustomization.reconcile(own, self.memory)
         release = self.fleet.releases[ref]
+        if release.brings and not release.suspended and not release.invalid:
+            return self._bring(release)
         return None if _is_left_alone(release) else helmrelease.reconcile(release, self.memory)
+
+    def _bring(self, release: HelmRelease) -> Part[Attempt]:
+        """Reconcile a HelmRelease with charts that are not at hand: what these bring comes in their place."""
+        yield Bring(release.ref, early=True)
+        attempt = Attempt() if release.assumed else (yield from helmrelease.reconcile(release, self.memory))
+        if not attempt.words:
+            yield Bring(release.ref)
+        return attempt
 
     def _own(self, ref: Ref) -> Kustomization | HelmRelease:
         return self.fleet.kustomizations.get(ref) or self.fleet.releases[ref]

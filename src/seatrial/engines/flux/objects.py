@@ -139,6 +139,8 @@ class HelmRelease(Struct, frozen=True):
     drift_ignored: tuple[IgnoredDifference, ...] = ()
     timeout: str = "5m0s"
     assumed: bool = False
+    brings: bool = False
+    """Whether a chart of it is not at hand and known to bring something."""
     error: str = ""
     invalid: str = ""
     declared: Body = {}

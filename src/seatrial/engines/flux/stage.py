@@ -22,6 +22,7 @@ from seatrial.engines.flux.process import NAME, find
 from seatrial.engines.flux.real_stage import controllers_instead
 from seatrial.engines.script import DescribedObject
 from seatrial.engines.setting import Setting, is_chart, release_of, served, values_of
+from seatrial.kinds.operators.charts import installation
 from seatrial.model.engine import EngineId
 from seatrial.model.errors import NothingToCheck
 from seatrial.model.release import Release, Resource
@@ -131,14 +132,22 @@ def _prepared(
     kustomizations = {one.ref: one for one in own}
     for ref, built in found.kustomizations.items():
         kustomizations.setdefault(ref, declared(built))
-    releases = {ref: declared_release(charted) for ref, charted in found.releases.items()}
+    bringing = {one.by for one in found.absent_charts if one.namespace or installation(one)}
+    releases = {ref: replace(declared_release(one), brings=ref in bringing) for ref, one in found.releases.items()}
     notes = [*found.notes, *_notes(found, releases)]
     if absent := _absent(found):
         notes += _ignore_unknown_checks(kustomizations, {r.ref for r in (*resources, *crds)})
     notes += _from_checkout(resources, known)
     fleet = FluxObjects(roots, kustomizations, releases)
     skipped = (*release.skipped_crds, *found.skipped_crds)
-    whole = replace(release, resources=resources, crds=crds, skipped_crds=skipped, pins=(*release.pins, *found.pins))
+    whole = replace(
+        release,
+        resources=resources,
+        crds=crds,
+        skipped_crds=skipped,
+        pins=(*release.pins, *found.pins),
+        absent_charts=(*release.absent_charts, *found.absent_charts),
+    )
     unseen = (*found.not_rehearsed, *_assumed_ready(absent))
     created = tuple(_created(found, resources))
     return Prepared(fleet, whole, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(unseen)), created)

@@ -34,7 +34,7 @@ def out_of_turn(rehearsal: Rehearsal, case: Case) -> Iterator[OutOfTurn]:
             continue
         for failed in rehearsal.steps[step].operations:
             for lacks in _lacks(Moment(rehearsal, case, step), failed) if failed.app in children else ():
-                brings = _brings(rehearsal.steps[step].operations, lacks)
+                brings = _brings(case, rehearsal.steps[step].operations, lacks)
                 if brings in children and children[brings].place != children[failed.app].place:
                     yield OutOfTurn(step, parent, children[brings], children[failed.app], failed, lacks)
 
@@ -56,5 +56,7 @@ def _lacks(moment: Moment, failed: Operation) -> Iterator[Ref]:
         yield from moment.ended.lacking
 
 
-def _brings(among: Iterable[Operation], ref: Ref) -> str:
+def _brings(case: Case, among: Iterable[Operation], ref: Ref) -> str:
+    if brought := case.bringer(ref):
+        return brought.by.name
     return next((one.app for one in among if any(task.object == ref for task in one.tasks)), "")

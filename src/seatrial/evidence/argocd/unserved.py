@@ -47,8 +47,9 @@ def generator_of(case: Case, unknown: Unknown) -> Resource | None:
 
 
 def definition_of(case: Case, unknown: Unknown) -> Resource | None:
-    """The CRD of one of the kinds, in any release of the trial."""
-    found = (defined_by(case.all_resources(), _wanted(resource)) for resource in unknown.resources)
+    """The CRD of one of the kinds, in any release of the trial, or one that an object of the trial brings."""
+    known = [*case.all_resources(), *(one.resource for one in case.brought)]
+    found = (defined_by(known, _wanted(resource)) for resource in unknown.resources)
     return next(filter(None, found), None)
 
 

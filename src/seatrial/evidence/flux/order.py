@@ -25,29 +25,29 @@ class Early(Struct, frozen=True):
 def too_early(rehearsal: Rehearsal, case: Case) -> Iterator[Early]:
     """Those that succeed at a later attempt; the first failure of each counts."""
     for late in delayed(rehearsal, case):
-        found = _brought(rehearsal, late)
+        found = _brought(rehearsal, case, late)
         if found is not None and not _depends_on(late.release, rehearsal.steps[late.step], late.own.ref, found[1]):
             yield Early(late.own, found[0], found[1], late.first)
 
 
-def _brought(rehearsal: Rehearsal, late: Delayed) -> tuple[Resource, Ref] | None:
+def _brought(rehearsal: Rehearsal, case: Case, late: Delayed) -> tuple[Resource, Ref] | None:
     """What was missing, and which other Kustomization or HelmRelease has it."""
     for other in rehearsal.steps[late.step].reconciled:
         if other.object == late.one.object:
             continue
-        ref = _missing(rehearsal, late, other)
-        written = late.release.find(ref) if ref else None
-        if written is not None:
-            return written, other.object
+        if missing := _missing(rehearsal, case, late, other):
+            return missing, other.object
     return None
 
 
-def _missing(rehearsal: Rehearsal, late: Delayed, other: Reconciled) -> Ref | None:
+def _missing(rehearsal: Rehearsal, case: Case, late: Delayed, other: Reconciled) -> Resource | None:
     failure = late.first.failure
     wanted = missing_kind(failure)
     if wanted is not None:
-        return definition(late.release, other, wanted)
-    return next((home for home in missing_namespaces(rehearsal, failure) if home in other.objects), None)
+        return definition(case, late.release, other, wanted)
+    homes = set(missing_namespaces(rehearsal, failure))
+    written = (late.release.find(home) for home in homes if home in other.objects)
+    return next((one for one in (*written, *case.brought_by(other.object)) if one and one.ref in homes), None)
 
 
 def _depends_on(release: Release, ended: StepResult, ref: Ref, holder: Ref) -> bool:

@@ -123,13 +123,13 @@ def is_checked(kustomization: Resource, ref: Ref | None = None) -> bool:
     return any((check.get("kind"), check.get("name")) == (ref.kind, ref.name) for check in checks)
 
 
-def definition(release: Release, one: Reconciled, wanted: tuple[str, str]) -> Ref | None:
-    """The CRD of a kind among the objects of a HelmRelease or Kustomization."""
-    definitions = (release.find(ref) for ref in one.objects if ref.kind == "CustomResourceDefinition")
-    for found in definitions:
+def definition(case: Case, release: Release, one: Reconciled, wanted: tuple[str, str]) -> Resource | None:
+    """The CRD of a kind among the objects of a HelmRelease or Kustomization, or that it is known to bring."""
+    written = (release.find(ref) for ref in one.objects if ref.kind == "CustomResourceDefinition")
+    for found in (*written, *case.brought_by(one.object)):
         spec = found.body.get("spec") if found else None
         if found and (dig(spec, "group"), dig(spec, "names", "kind")) == wanted:
-            return found.ref
+            return found
     return None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from seatrial.kinds import Acts, Kind, World
+from seatrial.kinds.operators import olm
 from seatrial.kinds.operators.manifests import ANYTHING
 from seatrial.kinds.operators.reconcile import apply, keep_finalizer
 from seatrial.kinds.operators.table import CONSTRAINTS, release_of
@@ -70,6 +71,7 @@ def _crd(group: str, names: Body, scope: str, versions: Any) -> Body:
 GENERATORS: dict[tuple[str, str], tuple[str, Generate]] = {
     ("templates.gatekeeper.sh", "ConstraintTemplate"): ("gatekeeper", _of_constraint_template),
     ("apiextensions.crossplane.io", "CompositeResourceDefinition"): ("crossplane", _of_composite),
+    (olm.GROUP, "Subscription"): (olm.OPERATOR, olm.crds_installed),
 }
 """By (group, kind): the operator, and the CRDs it creates."""
 
@@ -88,4 +90,4 @@ def _kind(group: str, kind: str, operator: str, generate: Generate) -> Kind:
     return Kind(kind, group, actor=operator, produces=produces, behave=behave)
 
 
-KINDS = tuple(_kind(*key, *made) for key, made in GENERATORS.items())
+KINDS = tuple(_kind(*key, *made) for key, made in GENERATORS.items() if key[0] != olm.GROUP)

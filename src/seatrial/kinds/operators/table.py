@@ -115,6 +115,10 @@ class OperatorEntry(Struct, frozen=True):
     """The environment variable with the name of the Service that those call."""
     charts: tuple[str, ...]
     """Helm charts that install it and whose version is its release."""
+    brings: tuple[str, ...]
+    """Helm charts that bring its CRDs, where in them, and which values decide. Read by `charts`."""
+    packages: tuple[str, ...]
+    """Packages of OLM that bring it and its CRDs."""
     creates: tuple[str, ...]
     """What its controller creates when it starts: `crds`, `webhooks`."""
     creates_if: str
@@ -285,6 +289,8 @@ def _operator(name: str, entry: dict[str, Any]) -> OperatorEntry:
         webhook_owner=entry.get("webhook_owner", ""),
         service_variable=entry.get("service_variable", ""),
         charts=tuple(entry.get("charts", ())),
+        brings=tuple(entry.get("brings", ())),
+        packages=tuple(entry.get("packages", ())),
         creates=tuple(entry.get("creates", ())),
         creates_if=entry.get("creates_if", ""),
         creates_unless=entry.get("creates_unless", ""),

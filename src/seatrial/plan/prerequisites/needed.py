@@ -14,7 +14,7 @@ from seatrial import kinds
 from seatrial.graph import config_maps, edges, products_of
 from seatrial.kinds import Kind, Need
 from seatrial.kinds.access.rbac import GROUP as RBAC
-from seatrial.kinds.operators import cert_manager, generated_crds
+from seatrial.kinds.operators import cert_manager, generated_crds, olm
 from seatrial.kinds.operators.generic import is_description, operator_in
 from seatrial.kinds.operators.manifests import crd_of, workloads
 from seatrial.kinds.operators.starting import crds_created
@@ -140,6 +140,8 @@ def operators(releases: Iterable[Release], given: Iterable[Body] = ()) -> list[t
     resources = [r for release in releases for r in release.resources]
     bodies = (*(r.body for r in resources), *given)
     running = {(found[0].name, found[1].role) for body in bodies if (found := workload_of(body))}
+    subscribed = (operator for r in resources if (operator := olm.package_of(r.body)))
+    running |= {(operator.name, workload.role) for operator in subscribed for workload in operator.workloads}
     wanted: dict[tuple[str, str], Ref] = {}
     for user in (*(r.ref for r in resources), *(edge.need.object for edge in edges(resources))):
         for name, role in _reconcilers(_key(user)):

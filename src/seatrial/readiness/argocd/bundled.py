@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from seatrial.kinds.operators.olm import package_of
 from seatrial.model.resource import Body, dig, listed, metadata
 from seatrial.readiness.argocd.builtin import Check
 from seatrial.readiness.argocd.verdict import (
@@ -337,6 +338,10 @@ def _if_status(check: Callable[[Body], Health]) -> Check:
     return checked
 
 
+def _subscription_of_known_package(body: Body) -> Health:
+    return (_subscription if package_of(body) else _if_status(_subscription))(body)
+
+
 _REIMPLEMENTED: dict[tuple[str, str], Check] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _crd,
     ("apps.openshift.io", "DeploymentConfig"): _deployment_config,
@@ -353,7 +358,7 @@ _REIMPLEMENTED: dict[tuple[str, str], Check] = {
     ("external-secrets.io", "SecretStore"): _by_condition("Ready", "Waiting for SecretStore"),
     ("kafka.strimzi.io", "Kafka"): _if_status(_kafka),
     ("monitoring.coreos.com", "Prometheus"): _prometheus,
-    ("operators.coreos.com", "Subscription"): _if_status(_subscription),
+    ("operators.coreos.com", "Subscription"): _subscription_of_known_package,
     ("policy", "PodDisruptionBudget"): _disruption_budget,
     ("route.openshift.io", "Route"): _route,
     ("serving.kserve.io", "InferenceService"): _inference_service,

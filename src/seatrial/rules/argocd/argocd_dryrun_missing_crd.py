@@ -36,7 +36,7 @@ from seatrial.evidence.argocd.unserved import Unknown, definition_of, generator_
 from seatrial.evidence.moment import Moment, found
 from seatrial.evidence.pinned import installed_separately, is_assumed
 from seatrial.model.finding import Finding, Rule
-from seatrial.model.release import Case
+from seatrial.model.release import Case, Resource
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.outcome import named, named_is
 from seatrial.phrases.pinned import is_installed_separately
@@ -67,7 +67,7 @@ def _finding(rehearsal: Rehearsal, case: Case, unknown: Unknown) -> Finding:
         details=(
             *dict.fromkeys(is_installed_separately(pin) for pin in separate if pin),
             f'Argo CD reports: "{operation.message}"',
-            f"{definition.ref} is in {definition.file}, which another sync applies." if definition else "",
+            _origin(case, definition) if definition else "",
             f"Nothing was applied: {named(task.object for task in operation.tasks)}. Kinds are looked up before the "
             "first wave, so waves do not help; SkipDryRunOnMissingResource=true on the object does.",
         ),
@@ -77,6 +77,13 @@ def _finding(rehearsal: Rehearsal, case: Case, unknown: Unknown) -> Finding:
         ],
         confirm=look_at_operation(operation),
     )
+
+
+def _origin(case: Case, definition: Resource) -> str:
+    if brought := case.bringer(definition.ref):
+        later = "runs in this sync, later" if brought.by.kind == "Job" else "is synced by itself"
+        return f"{definition.ref} comes with {brought.source}, which {later}."
+    return f"{definition.ref} is in {definition.file}, which another sync applies."
 
 
 RULE = Rule("ST809", "argocd-dryrun-missing-crd", check)

@@ -71,6 +71,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 def _finding(moment: Moment, operation: Operation, home: Ref, tasks: list[SyncTask]) -> Finding:
     brings = next((r for r in moment.case.all_resources() if r.ref == home), None)
+    brought = moment.case.bringer(home)
     lacking = [task.object for task in tasks]
     resources = [moment.case.written(moment.index, ref) for ref in lacking]
     return found(
@@ -83,6 +84,7 @@ def _finding(moment: Moment, operation: Operation, home: Ref, tasks: list[SyncTa
         details=(
             f'The API server rejects it: "{tasks[0].message}"',
             f"It is in {brings.file}, which another sync applies." if brings else "",
+            f"{brought.by} creates it, in a sync of its own." if brought else "",
             "The dry run does not check namespaces, so earlier waves were applied.",
             never_run(operation),
         ),

@@ -15,8 +15,9 @@ If the custom resource is a post-install hook, Helm resolves its kind when it ru
 does not wait until the operator has created the CRD. On clusters that already have the CRD everything works, which
 hides the problem.
 
-The CRDs that a Subscription or a Provider installs are in its package, which seatrial does not read. A custom resource
-whose group has the name of the package is reported as `may`.
+The CRDs that a Subscription or a Provider installs are in its package, which seatrial does not read. It knows those
+of well-known packages of OLM. For others, a custom resource whose group has the name of the package is reported as
+`may`.
 
 ## Example
 ```yaml
@@ -162,10 +163,14 @@ def _of_sync(rehearsal: Rehearsal, case: Case, unknown: Unknown, generator: Reso
 def _source(case: Case, ref: Ref, named: str) -> str:
     if ref.kind in WORKLOADS:
         return f"{maker(case, ref)} creates the CRD by itself when {named} starts."
+    if ref.kind == "Subscription":
+        return f"OLM creates the CRD when it installs the package of {named}."
     return f"{maker(case, ref)} generates the CRD from {named}."
 
 
 def _word(ref: Ref) -> str:
+    if ref.kind == "Subscription":
+        return "the Subscription"
     return "the operator" if ref.kind in WORKLOADS else "the template"
 
 
@@ -198,7 +203,8 @@ def _packaged(moment: Moment, release: Release) -> Iterator[Finding]:
         missing = Unserved(resource.ref.kind, str(resource.body.get("apiVersion", "")), (resource.ref,), (resource,))
         brings = next((p for p, words in packages if words & _words(resource.ref.group)), None)
         own = (resource.ref.group, resource.ref.kind) in PACKAGES
-        if brings is not None and not own and defined_by(moment.case.all_resources(), missing) is None:
+        known = defined_by(moment.case.all_resources(), missing) or generated_by(moment.case, missing)
+        if brings is not None and not own and known is None:
             yield _with_package(moment, resource, brings)
 
 

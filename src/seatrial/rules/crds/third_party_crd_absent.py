@@ -45,6 +45,7 @@ from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.pinned import installed_separately, is_assumed, pin_of
 from seatrial.evidence.unserved import (
     Unserved,
+    brought_late,
     defined_by,
     defines,
     definition_in_cluster,
@@ -57,7 +58,7 @@ from seatrial.kinds.operators.table import operator_kinds, release_number
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model.finding import Finding, Rule
-from seatrial.model.release import Case, Release, Resource
+from seatrial.model.release import Brought, Case, Release, Resource
 from seatrial.model.resource import Body, Ref, group_of, name_of, version_of
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.headline import HEADLINE_MAX
@@ -120,6 +121,7 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
     first, *others = dict.fromkeys(missing.api_version for missing in kinds)
     versions = f"{first} and {len(others)} more" if others else first
     separate = [installed_separately(moment, missing.users[0]) for missing in kinds]
+    late = [one for missing in kinds if (one := brought_late(moment.case, missing)) is not None]
     return found(
         RULE,
         moment,
@@ -129,6 +131,7 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
         message=_headline(f"{moment.act} fails: the cluster lacks {versions} for", users),
         details=(
             *dict.fromkeys(_what_is_there(missing, crd) for missing, crd in there),
+            *dict.fromkeys(_too_late(one) for one in late),
             *dict.fromkeys(_known(missing.api_version, missing.kind) for missing in kinds),
             *dict.fromkeys(_pinned(moment, missing) for missing in kinds),
             *dict.fromkeys(is_installed_separately(pin) for pin in separate if pin),
@@ -139,8 +142,22 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
         ),
         places=[resource.place("apiVersion") for resource in written]
         + [own.place("spec", "versions") for missing in kinds for own in _own(release, missing)],
+        way_out=tuple(dict.fromkeys(_first(one) for one in late)),
         confirm=_look_at(*there[0]),
     )
+
+
+def _too_late(brought: Brought) -> str:
+    """Who of the release brings the CRD, and why that does not help."""
+    resolves = "Helm resolves the kind of every resource before it sends the first one and before any hook runs"
+    if brought.by.kind == "Job":
+        return f"{brought.by} installs {brought.chart}, which contains the CRD, but {resolves}."
+    return f"Chart {brought.chart}, a dependency, has the CRD in its templates, but {resolves}."
+
+
+def _first(brought: Brought) -> str:
+    what = brought.chart if "://" in brought.chart else f"chart {brought.chart}"
+    return f"Install {what} before this chart, in a step of its own."
 
 
 def _headline(lacks: str, users: list[Ref]) -> str:

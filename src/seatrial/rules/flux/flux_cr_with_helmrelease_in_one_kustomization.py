@@ -44,7 +44,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
             bringing = [
                 other
                 for other in moment.ended.reconciled
-                if release and wanted and other.object in one.objects and definition(release, other, wanted)
+                if release and wanted and other.object in one.objects and definition(case, release, other, wanted)
             ]
             if release and wanted and bringing and one.object not in reported:
                 reported.add(one.object)
@@ -52,6 +52,7 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
 
 
 def _finding(moment: Moment, release: Release, one: Reconciled, helm: Reconciled, wanted: tuple[str, str]) -> Finding:
+    crd = definition(moment.case, release, helm, wanted)
     used = [ref for ref in one.objects if (ref.group, ref.kind) == wanted]
     written = [release.find(ref) for ref in (*used, helm.object)]
     said = [e for e in moment.events() if e.object == one.object and e.effect == "said"]
@@ -63,7 +64,7 @@ def _finding(moment: Moment, release: Release, one: Reconciled, helm: Reconciled
         message=f"{one.object} is never applied: {first_named(used)} needs a CRD of {helm.object}",
         details=(
             f'Flux reports: "{one.message}"',
-            f"{definition(release, helm, wanted)} is in the chart of {helm.object}, which is in the same "
+            f"{crd.ref if crd else 'The CRD'} is in the chart of {helm.object}, which is in the same "
             "Kustomization. Flux applies it only when the dry run of every object in the Kustomization succeeds.",
             f"Not applied: {_named([ref for ref in one.objects if ref.kind not in ('Namespace',)])}.",
         ),

@@ -53,7 +53,7 @@ from seatrial.model.timeline import Event, Reconciled, Rehearsal
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for late in (late for late in delayed(rehearsal, case) if late.own.ref.kind == "Kustomization"):
         moment = Moment(rehearsal, case, late.step)
-        brings = _brings(late.release, rehearsal.steps[late.step].reconciled, late.first)
+        brings = _brings(case, late.release, rehearsal.steps[late.step].reconciled, late.first)
         early = list(_early(moment, late.own, late.release, late.first, brings[0].object if brings else None))
         if early:
             yield _finding(moment, late.own, early, late.first, brings)
@@ -71,10 +71,12 @@ def _early(
             yield index, other
 
 
-def _brings(release: Release, reconciled: tuple[Reconciled, ...], first: Event) -> tuple[Reconciled, Ref] | None:
+def _brings(
+    case: Case, release: Release, reconciled: tuple[Reconciled, ...], first: Event
+) -> tuple[Reconciled, Ref] | None:
     wanted = missing_kind(first.failure)
-    pairs = ((one, definition(release, one, wanted)) for one in reconciled) if wanted else ()
-    return next(((one, ref) for one, ref in pairs if ref is not None), None)
+    pairs = ((one, definition(case, release, one, wanted)) for one in reconciled) if wanted else ()
+    return next(((one, crd.ref) for one, crd in pairs if crd is not None), None)
 
 
 def _finding(

@@ -63,6 +63,7 @@ def render_application(application: Body, repos: Repos, *, globs: bool = True, *
         tuple(r for release in releases for r in release.resources),
         missing_dependencies=tuple(name for release in releases for name in release.missing_dependencies),
         pins=tuple(pin for release in releases for pin in release.pins),
+        absent_charts=tuple(one for release in releases for one in release.absent_charts),
         left_out=tuple(hook for release in releases for hook in release.left_out),
         behind_lookup=tuple(resource for release in releases for resource in release.behind_lookup),
         skipped_crds=tuple(crd for release in releases for crd in release.skipped_crds),

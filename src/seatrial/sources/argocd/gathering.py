@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.kinds.operators.argocd import GROUP
 from seatrial.kinds.tables.shapes import shaped
-from seatrial.model.release import Pin, Release, Resource
+from seatrial.model.release import AbsentChart, Pin, Release, Resource
 from seatrial.model.resource import Body, Ref, dig, group_of, listed, metadata, ref_of
 from seatrial.sources.argocd.applications import render_application
 from seatrial.sources.argocd.applicationsets import applications_of
+from seatrial.sources.argocd.helm import absent_source
 from seatrial.sources.charts.lacking import pins_of
 from seatrial.sources.following import follow
 from seatrial.sources.manifests.objects import refuse_misfits
@@ -51,6 +53,7 @@ class FoundApplications(Struct, frozen=True):
     """The objects of all Applications."""
     skipped_crds: list[Resource] = []
     pins: list[Pin] = []
+    absent_charts: list[AbsentChart] = []
     notes: list[str] = []
     not_rehearsed: list[str] = []
     roots: list[Ref] = []
@@ -110,9 +113,10 @@ class _ApplicationSearch:
         except SourceNotFound as why:
             self.found.not_rehearsed.append(f"{ref} (assumed to sync): {why}")
             self.found.applications[ref] = Application(body, absent=str(why))
-            for source in listed(body, "spec", "sources") or [dig(body, "spec", "source") or {}]:
-                chart, version = str(source.get("chart") or ""), str(source.get("targetRevision") or "")
-                self.found.pins.extend(pins_of(chart, version, str(ref)))
+            for source in _sources(body):
+                absent = absent_source(source, ref, body)
+                self.found.pins.extend(pins_of(absent.chart, absent.version, str(ref)))
+                self.found.absent_charts.append(absent)
             return
         self.found.applications[ref] = Application(body, rendered.release, rendered.error)
         self.found.notes.extend(self._from_checkout(ref, body))
@@ -121,11 +125,12 @@ class _ApplicationSearch:
             self.found.resources.extend(rendered.release.resources)
             self.found.skipped_crds.extend(rendered.release.skipped_crds)
             self.found.pins.extend(rendered.release.pins)
+            self.found.absent_charts.extend(replace(one, by=ref) for one in rendered.release.absent_charts)
             yield from self.look_at(rendered.release.resources)
 
     def _from_checkout(self, ref: Ref, application: Body) -> Iterator[str]:
         """The notes on sources that are the checkout of the input."""
-        for source in listed(application, "spec", "sources") or [dig(application, "spec", "source") or {}]:
+        for source in _sources(application):
             if self.repos.is_checkout(url := str(source.get("repoURL") or "")):
                 revision = str(source.get("targetRevision") or "HEAD")
                 tree = f"its working tree is rehearsed, whatever {revision} (targetRevision) contains"
@@ -157,6 +162,10 @@ class _ApplicationSearch:
         unique = tuple(one for one in made if counts[_ref(one)] == 1)
         self.found.sets[own] = body, unique
         yield from ((_ref(one), one) for one in unique)
+
+
+def _sources(application: Body) -> list[Body]:
+    return listed(application, "spec", "sources") or [dig(application, "spec", "source") or {}]
 
 
 def _at_home(resource: Resource) -> Body:

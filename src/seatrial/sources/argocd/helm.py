@@ -16,8 +16,8 @@ from seatrial.helm import hooks
 from seatrial.model import lazy_re
 from seatrial.model.errors import CannotContinue
 from seatrial.model.options import ValueFlags
-from seatrial.model.release import Release
-from seatrial.model.resource import Body
+from seatrial.model.release import AbsentChart, Release
+from seatrial.model.resource import Body, Ref, dig
 from seatrial.sources import disk
 from seatrial.sources.charts.chart import open_chart, without_schemas
 from seatrial.sources.charts.values import merged, merged_values, values_in
@@ -79,7 +79,6 @@ def helm_release(path: Path, root: Path, asked: HelmSource) -> Release:
 def _values(helm: Body, path: Path, root: Path, asked: HelmSource) -> Body:
     """Values from files in their order, then from the Application, then from parameters."""
     values = merged_values(ValueFlags(files=tuple(_value_files(helm, path, root, asked))))
-    inline = helm.get("valuesObject") or values_in(Text("helm.values", str(helm.get("values") or "")))
     parameters = [p for p in helm.get("parameters") or () if isinstance(p, dict)]
     set_ = {str(p.get("name")): _escaped(_substituted(str(p.get("value") or ""), asked)) for p in parameters}
     texts = {str(p.get("name")) for p in parameters if p.get("forceString")}
@@ -92,7 +91,30 @@ def _values(helm: Body, path: Path, root: Path, asked: HelmSource) -> Body:
         set_string=tuple(f"{name}={value}" for name, value in set_.items() if name in texts),
         set_file=tuple(f"{name}={file}" for name, file in files.items()),
     )
-    return merged(merged(values, inline), merged_values(flags))
+    return merged(merged(values, _inline(helm)), merged_values(flags))
+
+
+def _inline(helm: Body) -> Body:
+    given: Body = helm.get("valuesObject") or values_in(Text("helm.values", str(helm.get("values") or "")))
+    return given
+
+
+def absent_source(source: Body, by: Ref, application: Body) -> AbsentChart:
+    """What an Application says of a source that is not at hand; only a chart has a name that tells what it is."""
+    helm = source.get("helm") if isinstance(source.get("helm"), dict) else {}
+    settings: Body = helm or {}
+    named = [p for p in settings.get("parameters") or () if isinstance(p, dict)]
+    flags = ValueFlags(set=tuple(f"{p.get('name')}={_escaped(str(p.get('value') or ''))}" for p in named))
+    creates = "CreateNamespace=true" in (dig(application, "spec", "syncPolicy", "syncOptions") or ())
+    return AbsentChart(
+        str(source.get("chart") or "").rpartition("/")[2],
+        str(source.get("targetRevision") or ""),
+        merged(_inline(settings), merged_values(flags)),
+        all_values=not settings.get("valueFiles") and not settings.get("fileParameters"),
+        by=by,
+        namespace=str(dig(application, "spec", "destination", "namespace") or "") if creates else "",
+        skips_crds=bool(settings.get("skipCrds")),
+    )
 
 
 def _value_files(helm: Body, path: Path, root: Path, asked: HelmSource) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from seatrial.model import lazy_re
-from seatrial.model.release import Pin
+from seatrial.model.release import AbsentChart, Pin
 from seatrial.model.resource import Body, dig
 from seatrial.sources.charts.values import merged
 
@@ -53,13 +53,21 @@ def pins_of(chart: str, version: str, source: str) -> tuple[Pin, ...]:
 
 def is_enabled(lacking: LackingChart, values: Body) -> bool:
     """Whether the values of the outermost chart enable a dependency and every chart that it is in."""
+    return absent_chart(lacking, values) is not None
+
+
+def absent_chart(lacking: LackingChart, values: Body) -> AbsentChart | None:
+    """A dependency with its values, if those of the outermost chart enable it and every chart that it is in."""
     tags, inner = values.get("tags"), values
     for switch, own in lacking.parents:
         if not _is_on(switch, inner, tags):
-            return False
+            return None
         given = inner.get(switch.key)
         inner = merged(own, given if isinstance(given, dict) else {})
-    return _is_on(lacking.switch, inner, tags)
+    if not _is_on(lacking.switch, inner, tags):
+        return None
+    given = inner.get(lacking.switch.key)
+    return AbsentChart(lacking.name, lacking.version, given if isinstance(given, dict) else {}, part=True)
 
 
 def _is_on(switch: Switch, values: Body, tags: Any) -> bool:

@@ -20,7 +20,7 @@ from seatrial.sandbox.watchdog import limited
 from seatrial.sources.charts.chart import ChartSource, find_file, own_values, schema_notes, template_texts
 from seatrial.sources.charts.conditions import asks_for_the_act, looks_up, with_answered_lookups
 from seatrial.sources.charts.files import archived, with_file
-from seatrial.sources.charts.lacking import is_enabled
+from seatrial.sources.charts.lacking import absent_chart
 from seatrial.sources.charts.output import HelmError, output
 from seatrial.sources.charts.printer import COPY, Printed
 from seatrial.sources.charts.provenance import Provenance, copies, provenance
@@ -126,7 +126,7 @@ def render(
     crds = [one for crd in sorted(rendered.crds, key=_chart_path) for one in _crd_objects(chart, crd)]
     scopes = defined_scopes((*found, *crds))
     enabled = merged(own_values(chart), values)
-    lacking = [(one, is_enabled(one, enabled)) for one in chart.lacking]
+    lacking = [(one, absent_chart(one, enabled)) for one in chart.lacking]
     return Release(
         name=release,
         namespace=namespace,
@@ -134,8 +134,9 @@ def render(
         resources=tuple(resources(found, namespace, scopes)),
         crds=tuple(resources(crds, namespace, scopes)),
         missing_dependencies=tuple(one.called for one, on in lacking if on),
+        absent_charts=tuple(on for _, on in lacking if on),
         pins=tuple(
-            Pin(one.name, one.version, f"the lock file of {shown(chart.path)}", installed=on)
+            Pin(one.name, one.version, f"the lock file of {shown(chart.path)}", installed=on is not None)
             for one, on in lacking
             if one.version
         ),

@@ -128,8 +128,25 @@ def _built(
     return BuiltPath(kept, (f"{named} of Kustomization {name}: its postBuild variables are unknown",))
 
 
-def chart_of(release: Body, known: FluxSources) -> ChartSource:
-    """The chart of a HelmRelease. Raises `SourceNotFound` if it is not on disk."""
+class NamedChart(Struct, frozen=True):
+    """The chart that a HelmRelease names, and where it is."""
+
+    name: str
+    version: str
+    """As `spec.chart` says; empty if it says none."""
+    source: Body
+    """Its GitRepository, HelmRepository, OCIRepository or Bucket; empty if there is none."""
+
+    @property
+    def url(self) -> str:
+        return str(dig(self.source, "spec", "url") or "")
+
+    @property
+    def revision(self) -> str:
+        return self.version or str(dig(self.source, "spec", "ref", "tag") or "")
+
+
+def named_chart(release: Body, known: FluxSources) -> NamedChart:
     namespace = str(metadata(release).get("namespace") or "default")
     spec = dig(release, "spec", "chart", "spec") or {}
     reference = dig(release, "spec", "chartRef") or spec.get("sourceRef") or {}
@@ -139,6 +156,13 @@ def chart_of(release: Body, known: FluxSources) -> ChartSource:
         source = known.find(spec.get("sourceRef") or {}, namespace) or {}
     url = str(dig(source, "spec", "url") or "")
     name = str(spec.get("chart") or url.rpartition("/")[2])
+    return NamedChart(name, str(spec.get("version") or ""), source)
+
+
+def chart_of(release: Body, known: FluxSources) -> ChartSource:
+    """The chart of a HelmRelease. Raises `SourceNotFound` if it is not on disk."""
+    named = named_chart(release, known)
+    name, url, source = named.name, named.url, named.source
     given = known.charts.get(name) or known.charts.get(name.rpartition("/")[2])
     if given:
         return open_chart(given)
@@ -146,9 +170,8 @@ def chart_of(release: Body, known: FluxSources) -> ChartSource:
         return open_chart(str(_within(known, url, name)[1]))
     root = known.repos.find(url)
     if root is None:
-        version = str(spec.get("version") or dig(source, "spec", "ref", "tag") or "")
-        raise SourceNotFound(f"chart {name} of {url} is not on disk. {get_chart(name, url, version)}")
-    return open_chart(str(chart_in(root, name, str(spec.get("version") or ""))))
+        raise SourceNotFound(f"chart {name} of {url} is not on disk. {get_chart(name, url, named.revision)}")
+    return open_chart(str(chart_in(root, name, named.version)))
 
 
 def values_of(release: Body, chart: ChartSource, known: FluxSources) -> tuple[Body, list[str]]:

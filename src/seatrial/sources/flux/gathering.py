@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.model.errors import CannotContinue
-from seatrial.model.release import Pin, Release, Resource
-from seatrial.model.resource import Body, Ref, dig, metadata, name_of
+from seatrial.model.release import AbsentChart, Pin, Release, Resource
+from seatrial.model.resource import Body, Ref, dig, metadata, name_of, ref_of
 from seatrial.sources.charts.chart import ChartSource
 from seatrial.sources.charts.lacking import pins_of
 from seatrial.sources.flux.building import (
@@ -21,6 +22,7 @@ from seatrial.sources.flux.building import (
     build,
     chart_of,
     is_path_of,
+    named_chart,
     render_release,
     values_of,
 )
@@ -71,6 +73,7 @@ class FoundFlux(Struct, frozen=True):
     crds: list[Resource] = []
     skipped_crds: list[Resource] = []
     pins: list[Pin] = []
+    absent_charts: list[AbsentChart] = []
     notes: list[str] = []
     not_rehearsed: list[str] = []
 
@@ -152,15 +155,31 @@ class _FluxSearch:
             values, notes = values_of(body, chart, self.known)
             rendered = render_release(body, chart, values, self.known)
         except SourceNotFound as why:
-            named = dig(body, "spec", "chart", "spec") or {}
-            version = str(named.get("version") or "")
-            self.found.pins.extend(pins_of(str(named.get("chart") or ""), version, f"HelmRelease {name_of(body)}"))
+            absent = self._absent(body)
+            self.found.pins.extend(pins_of(absent.chart, absent.version, f"HelmRelease {name_of(body)}"))
+            self.found.absent_charts.append(absent)
             return Charted(body, absent=str(why))
         except CannotContinue as why:
             return Charted(body, error=str(why))
         self.found.notes.extend((*notes, *rendered.notes))
         self.found.resources.extend(rendered.resources)
         self.found.pins.extend(rendered.pins)
+        self.found.absent_charts.extend(replace(one, by=ref_of(body)) for one in rendered.absent_charts)
         skips = dig(body, "spec", "install", "crds") == "Skip"
         (self.found.skipped_crds if skips else self.found.crds).extend(rendered.crds)
         return Charted(body, chart, values, rendered)
+
+    def _absent(self, body: Body) -> AbsentChart:
+        """What a HelmRelease says of a chart that is not at hand."""
+        named = named_chart(body, self.known)
+        install = dig(body, "spec", "install") or {}
+        home = str(dig(body, "spec", "targetNamespace") or metadata(body).get("namespace") or "")
+        return AbsentChart(
+            named.name.rstrip("/").rpartition("/")[2],
+            named.revision,
+            dig(body, "spec", "values") or {},
+            all_values=not dig(body, "spec", "valuesFrom") and not dig(body, "spec", "chart", "spec", "valuesFiles"),
+            by=ref_of(body),
+            namespace=home if install.get("createNamespace") is True else "",
+            skips_crds=install.get("crds") == "Skip",
+        )

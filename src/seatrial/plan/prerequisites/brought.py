@@ -1,0 +1,142 @@
+"""Prerequisites that an object of the same input is known to bring: they are not there at first.
+
+Which chart brings what is in `kinds.operators.charts`. What nothing is known to bring stays assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from seatrial.graph import products_of
+from seatrial.helm import hooks
+from seatrial.kinds.operators.charts import brings_crds, installation, is_of
+from seatrial.model.release import CHART, AbsentChart, Brought, Release, Resource
+from seatrial.model.resource import Body, Origin, Ref, dig, name_of
+from seatrial.model.result import Prerequisite
+from seatrial.plan.prerequisites.needed import ref_in_cluster
+from seatrial.plan.prerequisites.scripted import installed_by
+
+NAMES_MAX = 4
+Wanted = tuple[Body, Prerequisite]
+
+
+def split_brought(wanted: Iterable[Wanted], releases: Sequence[Release]) -> tuple[list[Wanted], list[Brought]]:
+    """Prerequisites that are assumed, and those that an object of the input brings."""
+    charts = list(_charts(releases))
+    assumed: list[Wanted] = []
+    brought: list[Brought] = []
+    made = _namespaces_of_scripts(releases)
+    for body, prerequisite in wanted:
+        chart = next((one for one in charts if _brings(one, body, prerequisite)), None) if charts else None
+        if body["kind"] == "Namespace" and name_of(body) in made:
+            continue
+        if chart is None:
+            assumed.append((body, prerequisite))
+        else:
+            brought.append(_brought(chart, body, releases))
+    return assumed, [*brought, *_of_brought_kinds(assumed, brought)]
+
+
+def _namespaces_of_scripts(releases: Sequence[Release]) -> set[str]:
+    """Those that the scripts of Jobs create, which are rehearsed."""
+    jobs = (r for release in releases for r in release.resources if r.ref.kind == "Job")
+    return {ref.name for job in jobs for ref in products_of(job) if ref.kind == "Namespace"}
+
+
+def _of_brought_kinds(assumed: Iterable[Wanted], brought: Sequence[Brought]) -> Iterator[Brought]:
+    """Prerequisites of a kind that is not served before: they are assumed as soon as it is."""
+    kinds = {
+        (dig(one.resource.body, "spec", "group"), dig(one.resource.body, "spec", "names", "kind")): one
+        for one in brought
+        if one.resource.ref.kind == "CustomResourceDefinition"
+    }
+    for body, _ in assumed:
+        ref = ref_in_cluster(body)
+        if crd := kinds.get((ref.group, ref.kind)):
+            yield replace(crd, resource=replace(crd.resource, ref=ref, body=body), chart="")
+
+
+def at_first(assumed: Iterable[Wanted], brought: Iterable[Brought]) -> Iterator[Body]:
+    """The assumed objects that exist before the first step."""
+    later = {one.resource.ref for one in brought}
+    return (body for body, _ in assumed if ref_in_cluster(body) not in later)
+
+
+def created_with(brought: Iterable[Brought]) -> Iterator[str]:
+    """The names of brought namespaces."""
+    return (one.resource.ref.name for one in brought if one.resource.ref.kind == "Namespace")
+
+
+def remarks(brought: Iterable[Brought]) -> Iterator[str]:
+    """Who brings what, and that it is not there before."""
+    found: dict[str, list[str]] = {}
+    for one in brought:
+        if one.chart or one.resource.ref.kind == "Namespace":
+            found.setdefault(one.source, []).append(_shown(one.resource.ref))
+    for source, names in found.items():
+        more = [f"{len(names) - NAMES_MAX} more"] if len(names) > NAMES_MAX else []
+        what = " and ".join((", ".join(names[:NAMES_MAX]), *more))
+        yield f"{source} is known to bring {what}: absent before that"
+
+
+def _shown(ref: Ref) -> str:
+    if _is_workload(ref):
+        return f"controller {ref.name}"
+    return f"CRD {ref.name}" if ref.kind == "CustomResourceDefinition" else str(ref)
+
+
+def heralds(brought: Iterable[Brought], releases: Sequence[Release]) -> dict[Ref, Ref]:
+    """The regular objects of charts, by whose creation Helm has also created those of their dependencies."""
+    charts = {one.by for one in brought if one.by.kind == CHART}
+    found: dict[Ref, Ref] = {}
+    for release in releases:
+        own = _own(release)
+        if own in charts:
+            found |= {r.ref: own for r in release.resources if not hooks.is_hook(r.body)}
+    return found
+
+
+def _charts(releases: Sequence[Release]) -> Iterator[AbsentChart]:
+    """The charts that are not at hand. Dependencies of a chart count from the first release on: later, who knows."""
+    for release in releases:
+        yield from (one for one in release.absent_charts if one.by is not None)
+        yield from (one for r in release.resources if r.ref.kind == "Job" for one in installed_by(r))
+    for release in releases[:1]:
+        yield from (replace(one, by=_own(release)) for one in release.absent_charts if one.by is None)
+
+
+def _own(release: Release) -> Ref:
+    return Ref(CHART, release.namespace, release.name)
+
+
+def _brings(chart: AbsentChart, body: Body, prerequisite: Prerequisite) -> bool:
+    if body["kind"] == "Namespace":
+        return bool(chart.namespace) and name_of(body) == chart.namespace
+    known = installation(chart)
+    if known is None or not is_of(chart, prerequisite.brought_by):
+        return False
+    if prerequisite.operator:
+        return known.runs and _is_late(chart)
+    return brings_crds(chart) and (known.place != "crds" or _is_late(chart))
+
+
+def _is_late(chart: AbsentChart) -> bool:
+    """Whether something of the input can come before it; Helm installs the crds/ folders of a chart before all else."""
+    return not (chart.part and chart.by is not None and chart.by.kind == CHART)
+
+
+def _brought(chart: AbsentChart, body: Body, releases: Sequence[Release]) -> Brought:
+    assert chart.by is not None
+    ref, known = ref_in_cluster(body), installation(chart)
+    early = chart.part and known is not None and known.place == "crds" and not _is_workload(ref)
+    written = (release.find(chart.by) for release in releases)
+    by = next((one for one in written if one is not None), None)
+    origin = by.origin if by is not None else Origin("")
+    named = "" if ref.kind == "Namespace" else chart.chart or chart.url
+    return Brought(Resource(ref, body, origin), chart.by, named, early)
+
+
+def _is_workload(ref: Ref) -> bool:
+    return ref.group == "apps"
