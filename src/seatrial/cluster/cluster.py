@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -17,6 +17,7 @@ from seatrial.cluster.discovery.served import Discovery
 from seatrial.cluster.events import EmittedEvent
 from seatrial.cluster.pace import Pace
 from seatrial.cluster.program_calls import request_of
+from seatrial.cluster.provision import Provision
 from seatrial.cluster.record import CLOCK, Recorder
 from seatrial.cluster.refusal import Refused, unavailable, unknown_resource
 from seatrial.cluster.repairing import Repairing
@@ -29,7 +30,6 @@ from seatrial.cluster.verbs.instantiate import instantiate
 from seatrial.cluster.view import View
 from seatrial.cluster.watch import Watch, Watches
 from seatrial.kinds import Act, Call, Create, Deadline, Delete, Emit, Status, Update
-from seatrial.kinds.core import conditions
 from seatrial.kinds.operators import generic
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.kinds.tables.shapes import written
@@ -92,16 +92,7 @@ class Cluster:
         self.notes: list[str] = []
         self.unanswered: list[str] = []
         """Notes on the current write for the timeline."""
-        self.provided: dict[str, tuple[Body, ...]] = {}
-        """By namespace: what other people put into it as soon as it exists."""
-        self.brought: dict[tuple[Ref, bool], tuple[Body, ...]] = {}
-        """By object, and whether early: what it is known to bring."""
-        self._unserved: list[Body] = []
-        """What is provided as soon as its kind is served."""
-        self._new: tuple[Ref, ...] = ()
-        """What was brought since the last write."""
-        self.heralds: Mapping[Ref, Ref] = {}
-        """Objects after whose creation another one has brought all."""
+        self.provision = Provision(self)
         self.repairing = Repairing(self)
         self.death = Death()
         self.awaited_kinds: frozenset[tuple[str, str]] = frozenset()
@@ -223,12 +214,7 @@ class Cluster:
         elif after is not None and generic.is_description(ref):
             self.controllers.learn(generic.described_kinds(generic.operator_in(after)))
         self.controllers.changed(ref, before, after, cause)
-        if before is None and ref.kind == "Namespace" and ref.name in self.provided:
-            self._provide(self.provided[ref.name], cause)
-        if (ref, False) in self.brought and conditions.is_true(after or {}, "Complete"):
-            self.bring(ref, early=False, cause=cause)
-        if before is None and ref in self.heralds:
-            self.bring(self.heralds[ref], early=False, cause=cause)
+        self.provision.changed(ref, before, after, cause)
         if after is None and before is not None:
             self._removed(before, cause)
 
@@ -256,27 +242,6 @@ class Cluster:
         assert kind is not None
         writes.create_object(self, kind, body, actor="kubernetes", cause=None, view=self.view())
 
-    def bring(self, by: Ref, *, early: bool, cause: int | None = None) -> tuple[Ref, ...]:
-        """Create what an object is known to bring; returns what was created."""
-        with self.lock:
-            bodies = self.brought.get((by, early), ())
-            missing = [body for body in bodies if self.store.get(self.ref_of(body)) is None]
-            self._provide(missing, cause)
-            found = tuple(map(self.ref_of, missing))
-            self._new = (*self._new, *found)
-        return found
-
-    def _provide(self, bodies: Iterable[Body], cause: int | None) -> None:
-        """Webhooks are not called: the release is judged, not what others bring."""
-        hooks, self.hooks = self.hooks, matching.NO_HOOKS
-        for body in bodies:
-            group, version = group_of(str(body["apiVersion"])), version_of(str(body["apiVersion"]))
-            if self.discovery.of_kind(group, body["kind"], version) is None:
-                self._unserved.append(body)
-                continue
-            writes.create_object(self, self.kind_of(body), body, actor="kubernetes", cause=cause, view=self.view())
-        self.hooks = hooks
-
     def _kind_for(self, request: Request) -> ServedKind:
         if self.discovery.is_down(request.group, request.version):
             raise unavailable()
@@ -295,9 +260,7 @@ class Cluster:
         if self.warnings:
             reply = replace(reply, warnings=(*reply.warnings, *self.warnings))
         self.pace.after_write()
-        if self._new and self.schedule == "lazy":
-            self.pace.run_for(self._new)  # What others bring is no race of this client.
-        self._new = ()
+        self.provision.after_write()
         if (kind.group, kind.kind) in self.awaited_kinds and reply.body:
             self.awaits((self.ref_of(reply.body),))
         return reply
@@ -460,5 +423,4 @@ class Cluster:
         self.discovery.add(new)
         for group, name in sorted({(kind.group, kind.kind) for kind in (*old, *new)}):
             self.controllers.served_changed(group, name, cause)
-        waiting, self._unserved = self._unserved, []
-        self._provide(waiting, cause)
+        self.provision.served(cause)

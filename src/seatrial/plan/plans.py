@@ -21,7 +21,6 @@ from seatrial.model.engine import EngineId, engine_id
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.options import CheckOptions
 from seatrial.model.release import Case, Release
-from seatrial.model.resource import name_of
 from seatrial.model.result import NotRehearsed, Prerequisite
 from seatrial.model.trial import Step, Trial
 from seatrial.plan.cases import with_second_upgrade
@@ -33,7 +32,7 @@ from seatrial.plan.matrix import Cell, cells, differences, transitions
 from seatrial.plan.plan import Plan
 from seatrial.plan.playable import playable
 from seatrial.plan.prerequisites import needed
-from seatrial.plan.prerequisites.brought import at_first, created_with, heralds, remarks, split_brought
+from seatrial.plan.prerequisites.brought import late_objects
 from seatrial.plan.prerequisites.combined import (
     Prerequisites,
     absent_names,
@@ -330,28 +329,22 @@ def plan_of(trial: Trial, setting: Setting) -> Plan:
     if not any(release.resources or release.crds or _touches_others(release) for release in given):
         empty = f"{' and '.join(sorted({r.source for r in given}))}: renders no Kubernetes objects"
         raise NothingToCheck("\n  ".join((empty, *map(str, unseen), *notes)))
-    taken, brought = split_brought(taken, given) if _may_be_late(setting) else (taken, [])
-    by_engine = set(created_by_engine(steps)) | set(created_with(brought))
-    taken = [(body, why) for body, why in taken if body["kind"] != "Namespace" or name_of(body) not in by_engine]
-    created = frozenset(by_engine | needed.created_namespaces(given)) - {
-        name_of(body) for body, _ in taken if body["kind"] == "Namespace"
-    }
-    taken = list(needed.put_later(taken, created))
+    late = late_objects(taken, given, setting, created_by_engine(steps))
     case = Case(
         name=setting.case,
         releases=tuple(step.release for step in steps),
         before=before,
         assumed=(
             *(_stored(history, setting) if history else ()),
-            *(replace(prerequisite, ref=needed.ref_in_cluster(body)) for body, prerequisite in taken),
+            *(replace(prerequisite, ref=needed.ref_in_cluster(body)) for body, prerequisite in late.assumed),
             *(() if setting.only or setting.snapshot else needed.default_storage(given)),
         ),
         absent=tuple(needs.absent),
-        brought=tuple(brought),
+        brought=tuple(late.brought),
         missing_dependencies=tuple(dict.fromkeys(name for one in given for name in one.missing_dependencies)),
         differences=tuple(between_steps(steps, setting)),
         operators=tuple(one for one in trial.assume.operators if is_described(one)),
-        notes=(*notes, *remarks(brought)),
+        notes=(*notes, *late.notes),
         not_rehearsed=unseen,
         health_checks=tried_health_checks(given),
         hollow=bool(unseen) and all(step.hollow for step in steps if step.release),
@@ -363,19 +356,14 @@ def plan_of(trial: Trial, setting: Setting) -> Plan:
         case=case,
         expects=trial.expect,
         kube_version=setting.kube_version,
-        assumed=(*given_objects, *at_first(taken, brought), *descriptions_of_removers(trial, given)),
+        assumed=(*given_objects, *late.at_first, *descriptions_of_removers(trial, given)),
         found=tuple(with_values(found, [step.release for step in steps if step.release])),
-        created_namespaces=created,
-        heralds=heralds(brought, given),
+        created_namespaces=late.created,
+        heralds=late.heralds,
         deployed=tuple(records_of(history) if setting.snapshot else existing_objects(history)) if history else (),
         server_side=history is None or history.server_side,
         revisions=tuple((revision.number, revision.release) for revision in history.revisions) if history else (),
     )
-
-
-def _may_be_late(setting: Setting) -> bool:
-    """Whether what the input brings is not there at first: nothing of it is deployed, and no real engine does it."""
-    return setting.history is None and setting.snapshot is None and not setting.engine.real
 
 
 def _remarks(setting: Setting, needs: Prerequisites) -> Iterator[str]:

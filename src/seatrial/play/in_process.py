@@ -131,7 +131,7 @@ class InProcess:
 
     def _bring(self, ref: Ref, *, early: bool) -> Answer:
         """What is brought works at once: the object that brings it is Ready, or so assumed."""
-        brought = self._cluster.bring(ref, early=early)
+        brought = self._cluster.provision.bring(ref, early=early)
         self._cluster.awaits(brought, rarely=True)
         return Answer(200, {"brought": len(brought)})
 

@@ -37,7 +37,8 @@ def assume(cluster: Cluster, objects: Iterable[Body], created: frozenset[str] = 
             raise CannotContinue(f"assume {name}/{name_of(body)}: {no_match}")
         namespace = str(metadata(body).get("namespace") or "default") if kind.namespaced else ""
         if namespace in created and cluster.store.get(Ref("Namespace", "", namespace)) is None:
-            cluster.provided[namespace] = (*cluster.provided.get(namespace, ()), body)
+            later = cluster.provision.in_namespace
+            later[namespace] = (*later.get(namespace, ()), body)
             continue
         create = Request("create", kind.group, kind.version, kind.plural, namespace, body=body, actor="kubernetes")
         reply = cluster.request(create)

@@ -98,7 +98,7 @@ def _rehearsed(
         cluster.discovery.unlist(_unneeded(plan))
         restore(cluster, plan.found, plan.case.before)
         assume(cluster, plan.assumed, plan.created_namespaces)
-        cluster.brought, cluster.heralds = _brought(plan.case), plan.heralds
+        cluster.provision.brought, cluster.provision.heralds = _brought(plan.case), plan.heralds
         if plan.repairs:
             cluster.repair(plan.repairs, dict(_definitions(plan)))
         if not first:
@@ -380,9 +380,7 @@ def _helm_inside(stage: _Stage, index: int, asked: HelmAct | Render) -> Answer:
 
 def _people_wrote(cluster: Cluster) -> dict[Ref, str]:
     """Objects of engines and users, with their uids: no pods of controllers, no Helm records, no prerequisites."""
-    provided = (*cluster.provided.values(), *cluster.brought.values())
-    others = {cluster.ref_of(body) for bodies in provided for body in bodies}
-    others |= cluster.recorder.hidden
+    others = cluster.provision.refs | cluster.recorder.hidden
     return {ref: uid_of(body) for ref, body in cluster.store if ref not in others and is_written(ref, body)}
 
 

@@ -149,22 +149,15 @@ def _prepared(
         absent_charts=(*release.absent_charts, *found.absent_charts),
     )
     unseen = (*found.not_rehearsed, *_assumed_ready(absent))
-    created = tuple(_created(found, resources))
+    created = tuple(dict.fromkeys(_created(found)))
     return Prepared(fleet, whole, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(unseen)), created)
 
 
-def _created(found: FoundFlux, resources: Iterable[Resource]) -> Iterator[str]:
-    """The namespaces that HelmReleases create and that only their own objects are in.
-
-    If others use one as well, it is assumed to exist: which of them comes first is not known here.
-    """
-    own: dict[str, set[Ref]] = {}
+def _created(found: FoundFlux) -> Iterator[str]:
+    """The namespaces that HelmReleases create."""
     for charted in found.releases.values():
         if charted.release is not None and dig(charted.body, "spec", "install", "createNamespace") is True:
-            refs = own.setdefault(charted.release.namespace, set())
-            refs.update(resource.ref for resource in charted.release.resources)
-    used = {resource.ref for resource in resources}
-    return (name for name, refs in own.items() if all(ref in refs for ref in used if ref.namespace == name))
+            yield charted.release.namespace
 
 
 def _targets(resources: Iterable[Resource]) -> tuple[DescribedObject, ...]:
