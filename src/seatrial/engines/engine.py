@@ -140,6 +140,8 @@ class Engine(Struct, Generic[A], frozen=True):
     """Whether each ci/*-values.yaml of a chart is a case of its own."""
     wait_flag: str = ""
     """The flag that makes it wait for what it deploys, where it does not by itself: a case of its own."""
+    namespace_flag: str = ""
+    """The flag with which it creates the namespace of a release."""
     names_manifests: bool = False
     """Whether it keeps what it deploys under a name, which manifests do not have."""
     ways_out: Callable[[Sequence[PlannedStep[Any]], int, Ref], Iterable[WayOut]] = lambda steps, index, wrote: ()

@@ -13,9 +13,10 @@ from seatrial.engines.engine import Engine
 from seatrial.helm import hooks
 from seatrial.model.options import ValueFlags
 from seatrial.model.release import Case
+from seatrial.model.resource import Ref
 from seatrial.model.trial import Step, Trial
 from seatrial.sources import CHART, git
-from seatrial.sources.charts.conditions import generates_values
+from seatrial.sources.charts.conditions import generates_values, looks_up_namespaces
 from seatrial.sources.opened import Opened
 
 WAITING_STEPS = 2
@@ -107,6 +108,21 @@ def with_second_upgrade(trial: Trial, case: Case) -> Trial | None:
     made = {one.ref for one in old.resources if not hooks.is_hook(one.body)} if old else set()
     flips = any(one.ref in made and hooks.is_hook(one.body) for one in new.resources) if new else False
     return replace(trial, steps=(*trial.steps[:2], *trial.steps[1:])) if flips else None
+
+
+def with_created_namespace(trial: Trial, case: Case, engine: Engine[Any], opened: Opened) -> Trial | None:
+    """The same with the flag that creates the release namespace, if the chart contains or looks up namespaces.
+
+    Such a chart is usually installed so; for any other one the flag changes nothing.
+    """
+    first, release = trial.steps[0], case.releases[0]
+    flag = engine.namespace_flag
+    if not flag or release is None or release.namespace == "default" or not _is_rendered(first, engine, opened):
+        return None
+    contains = any(one.ref == Ref("Namespace", "", release.namespace) for one in release.resources)
+    if flag in first.flags or not (contains or looks_up_namespaces(opened.chart(first.source).files)):
+        return None
+    return replace(trial, steps=(replace(first, flags=(*first.flags, flag)), *trial.steps[1:]))
 
 
 def _input(step: Step) -> tuple[str, tuple[str, ...], tuple[str, ...]]:

@@ -23,7 +23,7 @@ from seatrial.model.options import CheckOptions
 from seatrial.model.release import Case, Release
 from seatrial.model.result import NotRehearsed, Prerequisite
 from seatrial.model.trial import Step, Trial
-from seatrial.plan.cases import with_second_upgrade
+from seatrial.plan.cases import with_created_namespace, with_second_upgrade
 from seatrial.plan.chosen_steps import chosen, with_detour
 from seatrial.plan.crowds import refuse_crowds
 from seatrial.plan.health_checks import tried_health_checks
@@ -260,7 +260,12 @@ def _of_trial(
             created = only_created(releases, "" if opened.base else opened.beside, names)
             return _with(planned, not_rehearsed=(*planned.case.not_rehearsed, *created))
 
-        yield from playable(trial, load(engine.name), opened, options, plan, deployed=history is not None)
+        by = load(engine.name)
+        own = not (opened.base or options.steps or history)
+        for planned in playable(trial, by, opened, options, plan, deployed=history is not None):
+            yield planned
+            if own and not planned.case.name and (made := with_created_namespace(trial, planned.case, by, opened)):
+                yield plan(by.namespace_flag, made)
 
 
 def setting_of(

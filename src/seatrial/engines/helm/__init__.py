@@ -76,5 +76,6 @@ ENGINE = Engine(
     other_version=other_version,
     has_cases=True,
     wait_flag="--wait",
+    namespace_flag="--create-namespace",
     ways_out=ways_out,
 )

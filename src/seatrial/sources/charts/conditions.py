@@ -27,6 +27,7 @@ _CHANCE = lazy_re.compile(r"\b(?:rand[A-Z]\w*|genPrivateKey|uuidv4|shuffle)\b")
 _KINDS = lazy_re.compile(r"\.Capabilities\.APIVersions\b")
 _ACTION = lazy_re.compile(r"\{\{.*?\}\}", re.S)
 _LOOKUP = lazy_re.compile(r"\blookup\b")
+_NAMESPACE_LOOKUP = lazy_re.compile(r'\blookup\s+"v1"\s+"Namespace"')
 _CALL = lazy_re.compile(r"""(?:include|template)\s+["`]([^"`]+)["`]""")
 _DECIDES = lazy_re.compile(r"(?:else\s+)?(?:if|with|range)\b")
 
@@ -47,6 +48,11 @@ def has_conditions(chart: ChartFiles) -> bool:
 def looks_up(chart: ChartFiles) -> bool:
     """Whether any template uses `lookup`."""
     return any(_LOOKUP.search(text.content) for text in template_texts(chart))
+
+
+def looks_up_namespaces(chart: ChartFiles) -> bool:
+    """Whether any template uses `lookup` on Namespaces."""
+    return any(_NAMESPACE_LOOKUP.search(text.content) for text in template_texts(chart))
 
 
 def with_answered_lookups(chart: ChartFiles) -> ChartFiles:
