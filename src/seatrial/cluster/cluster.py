@@ -260,7 +260,6 @@ class Cluster:
         if self.warnings:
             reply = replace(reply, warnings=(*reply.warnings, *self.warnings))
         self.pace.after_write()
-        self.provision.after_write()
         if (kind.group, kind.kind) in self.awaited_kinds and reply.body:
             self.awaits((self.ref_of(reply.body),))
         return reply

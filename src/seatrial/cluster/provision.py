@@ -30,8 +30,6 @@ class Provision:
         """Objects after whose creation another one has brought all."""
         self._unserved: list[Body] = []
         """What comes as soon as its kind is served."""
-        self._new: tuple[Ref, ...] = ()
-        """What was brought since the last write."""
 
     @property
     def refs(self) -> set[Ref]:
@@ -60,15 +58,7 @@ class Provision:
             bodies = self.brought.get((by, early), ())
             missing = [body for body in bodies if cluster.store.get(cluster.ref_of(body)) is None]
             self._provide(missing, cause)
-            found = tuple(map(cluster.ref_of, missing))
-            self._new = (*self._new, *found)
-        return found
-
-    def after_write(self) -> None:
-        """On a slow cluster, let what was brought become usable: it is no race of this client."""
-        if self._new and self._cluster.schedule == "lazy":
-            self._cluster.pace.run_for(self._new)
-        self._new = ()
+        return tuple(map(cluster.ref_of, missing))
 
     def _provide(self, bodies: Iterable[Body], cause: int | None) -> None:
         cluster = self._cluster
@@ -80,4 +70,17 @@ class Provision:
                 continue
             view = cluster.view()
             writes.create_object(cluster, cluster.kind_of(body), body, actor="kubernetes", cause=cause, view=view)
+            if body["kind"] == "CustomResourceDefinition":
+                self._establish(cluster.ref_of(body), cause)
         cluster.hooks = hooks
+
+    def _establish(self, ref: Ref, cause: int | None) -> None:
+        """Serve a kind at once: that others establish a CRD is no race of this client."""
+        store = self._cluster.store
+        crd = store.get(ref)
+        if crd is not None:
+            now = [
+                {"type": name, "status": "True", "reason": "NoConflicts"} for name in ("NamesAccepted", "Established")
+            ]
+            status = {**(crd.get("status") or {}), "conditions": now}
+            self._cluster.changed(ref, crd, store.put(ref, {**crd, "status": status}), cause)

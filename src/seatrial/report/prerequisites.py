@@ -54,8 +54,9 @@ def _by_kind(found: Sequence[Prerequisite]) -> Iterator[str]:
         yield _named("CRD" if kind == CRD else kind, names) if any(names) else kind
 
 
-def _named(what: str, names: Sequence[str]) -> str:
-    """`Secret default/a and default/b`"""
+def _named(what: str, found: Sequence[str]) -> str:
+    """`Secret default/a and default/b`, each once: several cases may need it for other reasons."""
+    names = list(dict.fromkeys(found))
     if not names:
         return ""
     more = [f"{len(names) - NAMES_MAX} more"] if len(names) > NAMES_MAX else []

@@ -40,6 +40,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from seatrial.evidence.faults import faults
+from seatrial.evidence.flux.reconciliations import failed_kustomization
 from seatrial.evidence.history import newest
 from seatrial.evidence.moment import Moment, found, moments
 from seatrial.evidence.pinned import installed_separately, is_assumed, pin_of
@@ -58,7 +59,7 @@ from seatrial.kinds.operators.table import operator_kinds, release_number
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.kinds.tables.removed import REMOVED
 from seatrial.model.finding import Finding, Rule
-from seatrial.model.release import Brought, Case, Release, Resource
+from seatrial.model.release import CHART, Brought, Case, Release, Resource
 from seatrial.model.resource import Body, Ref, group_of, name_of, version_of
 from seatrial.model.timeline import Rehearsal
 from seatrial.phrases.headline import HEADLINE_MAX
@@ -84,9 +85,10 @@ class RemovedVersion(Struct, frozen=True):
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     for step, release, kinds in unserved(rehearsal, case):
-        foreign = [missing for missing in kinds if _is_foreign(missing) and not _comes_too_late(case, missing)]
+        moment = Moment(rehearsal, case, step)
+        foreign = [missing for missing in kinds if _is_foreign(missing) and not _comes_too_late(moment, missing)]
         if foreign:
-            yield _refused(Moment(rehearsal, case, step), release, foreign)
+            yield _refused(moment, release, foreign)
             return
     deployed = newest(rehearsal, case) or _applied(rehearsal, case)
     if deployed is not None:
@@ -108,10 +110,14 @@ def _is_foreign(missing: Unserved) -> bool:
     return group not in KUBERNETES_GROUPS and (group, version, missing.kind) not in REMOVED
 
 
-def _comes_too_late(case: Case, missing: Unserved) -> bool:
+def _comes_too_late(moment: Moment, missing: Unserved) -> bool:
     """Whether a release of the trial brings it: then the rules about ordering report it."""
-    resources = list(case.all_resources())
-    return defined_by(resources, missing) is not None or generated_by(case, missing) is not None
+    case = moment.case
+    beside = failed_kustomization(moment.ended, missing.users[0])
+    brought = brought_late(case, missing)
+    in_it = beside is not None and brought is not None and brought.by in beside.objects
+    defined = defined_by(list(case.all_resources()), missing) is not None
+    return in_it or defined or generated_by(case, missing) is not None
 
 
 def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding:
@@ -150,12 +156,16 @@ def _refused(moment: Moment, release: Release, kinds: list[Unserved]) -> Finding
 def _too_late(brought: Brought) -> str:
     """Who of the release brings the CRD, and why that does not help."""
     resolves = "Helm resolves the kind of every resource before it sends the first one and before any hook runs"
+    if brought.by.kind not in ("Job", CHART):
+        return f"The CRD comes with {brought.source}, which is not installed yet."
     if brought.by.kind == "Job":
         return f"{brought.by} installs {brought.chart}, which contains the CRD, but {resolves}."
     return f"Chart {brought.chart}, a dependency, has the CRD in its templates, but {resolves}."
 
 
 def _first(brought: Brought) -> str:
+    if brought.by.kind not in ("Job", CHART):
+        return f"Apply what needs the CRD after {brought.by}, with dependsOn."
     what = brought.chart if "://" in brought.chart else f"chart {brought.chart}"
     return f"Install {what} before this chart, in a step of its own."
 

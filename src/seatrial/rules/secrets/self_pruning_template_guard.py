@@ -52,6 +52,12 @@ PASSIVE = ("ConfigMap", "Secret", "ServiceAccount")
 """Kinds that have an effect only if another object uses them."""
 DATA = ("PersistentVolume", "PersistentVolumeClaim", "Namespace")
 
+HOME = (
+    "Remove {object} from the chart and install with --create-namespace. In an installed release add "
+    "helm.sh/resource-policy: keep to it one release before."
+)
+"""The way out for the namespace of the release, which Helm cannot install always either."""
+
 
 def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     seen: set[Ref] = set()
@@ -95,6 +101,7 @@ def _finding(moment: Moment, event: Event, writes: Resource, was: Resource) -> F
             _afterwards(moment, ref, asks=asks),
         ),
         places=[writes.place("metadata", "name"), was.place("metadata", "name")],
+        way_out=(HOME.replace("{object}", str(ref)),) if ref == Ref("Namespace", "", release.namespace) else (),
         evidence=[event],
         confirm=f"kubectl get {in_kubectl(ref)}  # before and after an upgrade to the same chart",
     )
