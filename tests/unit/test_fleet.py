@@ -155,6 +155,20 @@ exit 1: 2 findings reach --fail-on likely:failed-deploy
     assert "prepare" in (charts / "found.xml").read_text()
 
 
+def test_parts_of_a_trial_that_were_not_rehearsed_are_in_its_row(
+    charts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dependency = "dependencies: [{name: queue, version: 1.0.0, repository: https://charts.example}]\n"
+    file = charts / "charts/hooked/Chart.yaml"
+    file.write_text(file.read_text() + dependency)
+    asked = ["fleet", "charts/hooked", "--exit-zero", "-o", "json"]
+    assert main(asked) == 0
+    (row,) = json.loads(capsys.readouterr().out)["trials"]
+    (part,) = row["not_rehearsed"]
+    assert (part["case"], part["step"]) == ("", "")
+    assert part["reason"].endswith("(run helm dependency build): queue 1.0.0 (https://charts.example)")
+
+
 def test_a_trial_that_cannot_be_rehearsed_does_not_stop_the_others(
     charts: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -165,6 +165,17 @@ def test_objects_are_shown_as_yaml_and_changes_as_a_diff_without_values_of_secre
     ]
 
 
+def test_a_rehearsal_names_its_steps_that_were_not_rehearsed() -> None:
+    parts = (
+        NotRehearsed("OLD does not render", "ci/ha-values.yaml", "upgrade from v1"),
+        *(NotRehearsed(f"chart {number}") for number in range(9)),
+    )
+    data = data_of(replace(RESULT, played=(Played("ci/ha-values.yaml", LAZY),), not_rehearsed=parts))
+    assert [one["case"] for one in data["rehearsals"]] == ["ci/ha-values.yaml, upgrade from v1 not rehearsed"]
+    assert data["notices"][0] == "Not rehearsed: ci/ha-values.yaml, upgrade from v1: OLD does not render"
+    assert data["notices"][-1] == "Not rehearsed: 2 more"
+
+
 def test_what_a_fix_changes_is_rehearsed_beside_what_happens_now() -> None:
     mended = replace(RESULT, findings=(), played=(Played("", replace(LAZY, schedule="ordinary")),))
     data = data_of(replace(RESULT, mended=mended))

@@ -77,7 +77,7 @@ def _attempts(
         attempt = _attempt(case, opened, plan, several=several)
         planned += [attempt] if attempt.plan else []
         yield attempt
-    if planned and engine.wait_flag and not opened.base:
+    if planned and planned[0].case.newest and engine.wait_flag and not opened.base:
         first = next((one for one in planned if not one.left_out), planned[0])
         name = opened.same_values(first.case.name, engine.wait_flag)
         parts = tuple(replace(part, case=name) for part in first.left_out)
