@@ -12,6 +12,7 @@ from seatrial.kinds.operators.manifests import crds, workload_of
 from seatrial.kinds.operators.patterns import parse
 from seatrial.kinds.operators.table import OperatorEntry, find, table
 from seatrial.kinds.operators.table import workload_of as whose
+from seatrial.kinds.tables.shapes import schema_of
 from seatrial.model.resource import Body
 from seatrial.model.trial import Operator as Assumed
 from seatrial.plan.prerequisites.declared import assumed_objects
@@ -64,7 +65,7 @@ def test_external_secrets_serves_v1beta1_until_0_17(release: str, served: list[s
 
 def test_a_crd_has_its_upstream_names_and_scope() -> None:
     found = {body["metadata"]["name"]: body for body in crds(find("cert-manager", "1.18.0"), "1.18.0")}
-    anything = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    typed = {"openAPIV3Schema": schema_of("cert-manager.io", "ClusterIssuer")}
     assert found["clusterissuers.cert-manager.io"] == {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -80,7 +81,7 @@ def test_a_crd_has_its_upstream_names_and_scope() -> None:
                 "shortNames": ["ciss"],
             },
             "versions": [
-                {"name": "v1", "served": True, "storage": True, "schema": anything, "subresources": {"status": {}}}
+                {"name": "v1", "served": True, "storage": True, "schema": typed, "subresources": {"status": {}}}
             ],
         },
     }

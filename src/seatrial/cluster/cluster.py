@@ -32,7 +32,6 @@ from seatrial.cluster.watch import Watch, Watches
 from seatrial.kinds import Act, Call, Create, Deadline, Delete, Emit, Status, Update
 from seatrial.kinds.operators import generic
 from seatrial.kinds.tables.catalogue import ServedKind
-from seatrial.kinds.tables.shapes import written
 from seatrial.kinds.webhooks import apiservice, matching
 from seatrial.model.mix import Mix
 from seatrial.model.refusal import Refusal
@@ -51,8 +50,7 @@ WRITES = {
     "deletecollection": deletion.delete_collection,
 }
 NOT_FOUND = 404
-PASSES_MAX = 1_000
-"""Of deadlines while no client waits."""
+PASSES_MAX = 1_000  # of deadlines while no client waits
 
 
 class Cluster:
@@ -252,10 +250,9 @@ class Cluster:
         return kind
 
     def _write(self, kind: ServedKind, request: Request) -> Reply:
-        if (raw := written(request.body)) is not None:
-            request = self._with_misfits(kind, request, raw)
         self.controllers.touches.begin((REQUEST, written_ref(kind, request)))
         write = instantiate if request.subresource == "instantiate" else WRITES[request.verb]
+        request = writes.as_written(self, kind, request, write)
         reply = self.repairing.write(kind, request, write) if self.repairing.repairs else write(self, kind, request)
         if self.warnings:
             reply = replace(reply, warnings=(*reply.warnings, *self.warnings))
@@ -263,15 +260,6 @@ class Cluster:
         if (kind.group, kind.kind) in self.awaited_kinds and reply.body:
             self.awaits((self.ref_of(reply.body),))
         return reply
-
-    def _with_misfits(self, kind: ServedKind, request: Request, raw: Body) -> Request:
-        """The request with the object as it is written, unless a CRD accepts values that no reader expects."""
-        sent = replace(request, body=raw)
-        try:
-            WRITES[request.verb](self, kind, replace(sent, dry_run=True, unheard=True))
-        except Refused:
-            return sent
-        return request
 
     def _begin(self) -> None:
         """Warnings and notes belong to one write."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -31,6 +32,7 @@ from seatrial.cluster.watch import in_version
 from seatrial.kinds import World
 from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.kinds.tables.catalogue import ServedKind
+from seatrial.kinds.tables.shapes import written
 from seatrial.model.resource import Body, Ref, dig, metadata, name_of
 
 if TYPE_CHECKING:
@@ -90,6 +92,21 @@ def create(cluster: Cluster, kind: ServedKind, request: Request) -> Reply:
         _note_refusal(cluster, request, "create", ref, refused)
         raise
     return Reply(201, in_version(stored, kind))
+
+
+def as_written(
+    cluster: Cluster, kind: ServedKind, request: Request, write: Callable[[Cluster, ServedKind, Request], Reply]
+) -> Request:
+    """The request with the object as it is written, unless a CRD accepts values that no reader expects."""
+    raw = written(request.body)
+    if raw is None:
+        return request
+    sent = structs.replace(request, body=raw)
+    try:
+        write(cluster, kind, structs.replace(sent, dry_run=True, unheard=True))
+    except Refused:
+        return sent
+    return request
 
 
 def _note_refusal(cluster: Cluster, request: Request, verb: str, ref: Ref, refused: Refused) -> None:

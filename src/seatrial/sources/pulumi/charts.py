@@ -12,7 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from seatrial.helm import hooks
+from seatrial.kinds.tables.shapes import fitted
 from seatrial.model.errors import CannotContinue
+from seatrial.model.program import HELM_RELEASE, Registration, short
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, metadata
 from seatrial.sources.charts.chart import open_chart
@@ -23,6 +25,7 @@ from seatrial.sources.fetching import get_chart
 from seatrial.sources.files import shown, within
 from seatrial.sources.manifests.objects import defined_scopes, objects_in, resources
 from seatrial.sources.manifests.reading import read_manifests
+from seatrial.sources.pulumi.values import UNKNOWN
 from seatrial.text.source import Text
 from seatrial.text.yamlfile import documents
 
@@ -182,6 +185,17 @@ def chart_options(args: Body) -> Body:
     if not isinstance(options, dict):
         raise CannotContinue("read the chart options of the program: jsonOpts is not a JSON object")
     return options
+
+
+def fitting(one: Registration) -> Registration:
+    """A Release or a component of the provider with inputs of the right types. What is unknown counts as not set."""
+    if one.type != HELM_RELEASE and not one.remote:
+        return one
+    inputs, wrong = fitted(one.inputs, "pulumi.HelmInputs")
+    for misfit in wrong:
+        if misfit.value != UNKNOWN:
+            raise CannotContinue(f"{one.place or short(one.urn)}: read {short(one.urn)}: {misfit}")
+    return replace(one, inputs=inputs)
 
 
 def absent_chart(who: str, named: str, options: Body) -> str:

@@ -14,7 +14,6 @@ from urllib.parse import unquote, urlparse
 from msgspec.structs import replace
 
 from seatrial.kinds.operators.table import is_cluster_scoped
-from seatrial.kinds.tables.shapes import fitted
 from seatrial.model.errors import CannotContinue
 from seatrial.model.program import (
     CHART_V3,
@@ -43,6 +42,7 @@ from seatrial.sources.pulumi.charts import (
     chart_options,
     decoded,
     dropped_hooks,
+    fitting,
     in_namespace,
     version_of,
 )
@@ -205,8 +205,7 @@ class Monitor:
             manner=self._manner(message),
             place=self._place(message),
         )
-        if type_ == HELM_RELEASE or one.remote:
-            one = replace(one, inputs=_fitting(one))
+        one = fitting(one)
         if type_ == HELM_RELEASE:
             return self._helm_release(one)
         if custom and UNKNOWN in (metadata(inputs).get("name"), metadata(inputs).get("namespace")):
@@ -399,15 +398,6 @@ class Monitor:
         while parent is not None and parent.place is None:
             parent = named.get(parent.parent)
         return parent.place if parent and parent.place else Place(self._project.file, 1, "file")
-
-
-def _fitting(one: Registration) -> Body:
-    """The inputs of a component of the provider. What is not known yet counts as not set."""
-    inputs, wrong = fitted(one.inputs, "pulumi.HelmInputs")
-    for misfit in wrong:
-        if misfit.value != UNKNOWN:
-            raise CannotContinue(f"{one.place or short(one.urn)}: read {short(one.urn)}: {misfit}")
-    return inputs
 
 
 def _read_ref(type_: str, id_: str) -> Ref:
