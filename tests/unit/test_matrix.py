@@ -13,7 +13,16 @@ from seatrial.model.options import CheckOptions
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Body, Origin, Ref
 from seatrial.model.timeline import SCHEDULES
-from seatrial.plan.matrix import TRANSITIONS_MAX, Cell, Transition, cells, differences, transitions
+from seatrial.plan.matrix import (
+    TRANSITIONS_MAX,
+    Cell,
+    Transition,
+    cells,
+    differences,
+    not_chosen,
+    transitions,
+    without_difference,
+)
 from seatrial.report import full, json
 from seatrial.report.page import Page
 
@@ -25,6 +34,7 @@ def release(**objects: str) -> Release:
 def _resource(name: str, what: str) -> Resource:
     annotations = {"helm.sh/hook": "pre-install"} if what == "hook" else {}
     body: Body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "annotations": annotations}}
+    body["data"] = {"what": what}
     return Resource(Ref("ConfigMap", "default", name), body, Origin("cm.yaml"))
 
 
@@ -63,8 +73,8 @@ def test_transitions_that_change_objects_are_chosen_and_hook_flips_come_first() 
         Cell(("x=c",)): release(one="plain", two="plain"),
         Cell(("x=d",)): release(one="hook"),
     }
-    chosen, left_out = transitions(known, known)
-    assert left_out == 0
+    chosen, left = transitions(known, known)
+    assert left == []
     assert [transition.name for transition in chosen] == [
         *("x=a", "x=b", "x=c", "x=d"),
         *("x: a -> d", "x: b -> d", "x: c -> d", "x: d -> a", "x: d -> b", "x: d -> c"),
@@ -72,10 +82,38 @@ def test_transitions_that_change_objects_are_chosen_and_hook_flips_come_first() 
     ]
 
 
-def test_transitions_beyond_the_limit_are_counted() -> None:
+def test_a_transition_that_only_changes_content_comes_last() -> None:
+    known = {
+        Cell(("x=a",)): release(one="plain"),
+        Cell(("x=b",)): release(one="an image"),
+        Cell(("x=c",)): release(one="plain", two="plain"),
+    }
+    chosen, _ = transitions(known, known)
+    assert [transition.name for transition in chosen[3:]] == [
+        *("x: a -> c", "x: b -> c", "x: c -> a", "x: c -> b"),
+        *("x: a -> b", "x: b -> a"),
+    ]
+
+
+def test_transitions_beyond_the_limit_are_named() -> None:
     known = {Cell((f"x={number}",)): release(**{f"only-{number}": "plain"}) for number in range(6)}
-    chosen, left_out = transitions(known, known)
-    assert (len(chosen), left_out) == (TRANSITIONS_MAX, 36 - TRANSITIONS_MAX)
+    chosen, left = transitions(known, known)
+    assert (len(chosen), len(left)) == (TRANSITIONS_MAX, 36 - TRANSITIONS_MAX)
+    (part,) = not_chosen(left, chosen)
+    assert str(part) == "--matrix: 12 of 36 upgrades: x: 3 -> 4; x: 3 -> 5; x: 4 -> 0; and 9 more"
+
+
+def test_many_cells_leave_room_for_upgrades_between_them() -> None:
+    known = {Cell((f"x={number}",)): release(**{f"only-{number}": "plain"}) for number in range(30)}
+    chosen, left = transitions(known, known)
+    assert sum(transition.old != transition.new for transition in chosen) == TRANSITIONS_MAX // 2
+    assert len(left) == 900 - TRANSITIONS_MAX
+
+
+def test_cells_without_a_difference_are_named() -> None:
+    known = {Cell((f"x={number}",)): release(one="plain") for number in range(3)}
+    (note,) = without_difference(known)
+    assert note == ("--matrix: no upgrade between x=0 and x=1 (and 2 more like it) is rehearsed: no object differs")
 
 
 def test_only_objects_that_differ_between_cells_are_reported() -> None:

@@ -114,8 +114,8 @@ class ReleaseFlags:
     absent: Annotated[Texts, flag("--absent", group=REHEARSAL, value="KIND/NAMESPACE/NAME")] = ()
     """Prerequisite that is missing from the cluster. Repeatable."""
     matrix: Annotated[Texts, flag("--matrix", group=REHEARSAL, value="KEY=V1,V2")] = ()
-    """Values to toggle. Rehearses each upgrade between two combinations that adds or removes an object, or
-    turns it into a hook or back. Repeatable."""
+    """Values to change, such as image.tag=v1,v2. Rehearses each upgrade between two combinations that
+    changes an object. Repeatable."""
     no_toggles: Annotated[bool, flag("--no-toggles", group=REHEARSAL)] = False
     """Do not toggle flags. By default, with an old version (--from, --since, --compare, --consumers), up to six boolean
     values that the conditions in the changed templates read are toggled, one at a time."""

@@ -6,7 +6,7 @@ Pure; renders nothing and rehearses nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import combinations, product
 
 from msgspec import Struct
 
@@ -14,12 +14,15 @@ from seatrial.helm import hooks
 from seatrial.model.errors import CannotContinue
 from seatrial.model.release import Release, Resource
 from seatrial.model.resource import Ref
-from seatrial.model.result import RenderedDifference
+from seatrial.model.result import NotRehearsed, RenderedDifference
 from seatrial.sources.places import place_of
 
 CELLS_MAX = 32
+NAMES_MAX = 3
 TRANSITIONS_MAX = 24
-"""The most that are rehearsed; the report notes how many are not."""
+"""The most that are rehearsed; the report names the others."""
+SELF_FIRST_MAX = 12
+"""How many upgrades of a cell to itself come before those that change something."""
 
 ABSENT, REGULAR, HOOK = "absent", "regular", "a hook"
 
@@ -62,19 +65,40 @@ def cells(given: Sequence[str]) -> tuple[Cell, ...]:
     return found
 
 
-def transitions(old: Mapping[Cell, Release], new: Mapping[Cell, Release]) -> tuple[list[Transition], int]:
-    """The transitions between cells that add, remove or flip an object, and how many exceed the maximum.
+def transitions(old: Mapping[Cell, Release], new: Mapping[Cell, Release]) -> tuple[list[Transition], list[Transition]]:
+    """The transitions between cells that change an object, and those of them that exceed the maximum.
 
-    A cell is also upgraded to itself. Flips between regular and hook come first, then transitions that change few keys.
+    A cell is also upgraded to itself. Flips between regular and hook come first, then objects that are added or
+    removed, then changes of content, such as an image; of alike ones, those that change few keys.
     """
     found = []
+    selves = 0
     for index, (before, after) in enumerate(product(old, new)):
-        flips, changes = _distance(old[before], new[after])
-        if before == after or changes:
+        flips, moves, edits = _distance(old[before], new[after])
+        if before == after or flips or moves or edits:
+            selves += before == after
+            rank = 1 if before != after else 0 if selves <= SELF_FIRST_MAX else 2
             keys = sum(a != b for a, b in zip(before.settings, after.settings, strict=True))
-            found.append((before != after, -flips, keys, index, Transition(before, after)))
-    chosen = [transition for *_, transition in sorted(found, key=lambda entry: entry[:-1])]
-    return chosen[:TRANSITIONS_MAX], len(chosen[TRANSITIONS_MAX:])
+            found.append((rank, -flips, not (flips or moves), keys, index, Transition(before, after)))
+    ordered = [transition for *_, transition in sorted(found, key=lambda entry: entry[:-1])]
+    return ordered[:TRANSITIONS_MAX], ordered[TRANSITIONS_MAX:]
+
+
+def not_chosen(left: Sequence[Transition], chosen: Sequence[Transition]) -> Iterator[NotRehearsed]:
+    """The sentence on transitions that exceed the maximum."""
+    if left:
+        named = "; ".join(transition.name for transition in left[:NAMES_MAX])
+        more = f"; and {len(left) - NAMES_MAX} more" if left[NAMES_MAX:] else ""
+        yield NotRehearsed(f"{len(left)} of {len(left) + len(chosen)} upgrades: {named}{more}", "--matrix")
+
+
+def without_difference(releases: Mapping[Cell, Release]) -> Iterator[str]:
+    """The note on cells between which no upgrade is rehearsed, because the chart renders the same objects."""
+    alike = [(a, b) for a, b in combinations(releases, 2) if not any(_distance(releases[a], releases[b]))]
+    if alike:
+        first, second = alike[0]
+        more = f" (and {len(alike) - 1} more like it)" if alike[1:] else ""
+        yield f"--matrix: no upgrade between {first.name} and {second.name}{more} is rehearsed: no object differs"
 
 
 def differences(releases: Mapping[str, Release], case: str = "") -> Iterator[RenderedDifference]:
@@ -94,12 +118,12 @@ def _axis(text: str) -> Iterator[str]:
     return (f"{key}={value}" for value in dict.fromkeys(values.split(",")))
 
 
-def _distance(old: Release, new: Release) -> tuple[int, int]:
-    """How many objects flip between regular and hook, and how many differ at all."""
+def _distance(old: Release, new: Release) -> tuple[int, int, int]:
+    """How many objects flip between regular and hook, are added or removed, and change in content."""
     before, after = _objects(old), _objects(new)
-    states = [(_state(before.get(ref)), _state(after.get(ref))) for ref in {*before, *after}]
-    flips = sum(ABSENT not in pair and pair[0] != pair[1] for pair in states)
-    return flips, sum(was != now for was, now in states)
+    both = before.keys() & after.keys()
+    flips = sum(_state(before[ref]) != _state(after[ref]) for ref in both)
+    return flips, len(before.keys() ^ after.keys()), sum(before[ref].body != after[ref].body for ref in both)
 
 
 def _objects(release: Release) -> dict[Ref, Resource]:

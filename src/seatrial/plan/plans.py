@@ -28,7 +28,7 @@ from seatrial.plan.chosen_steps import chosen, with_detour
 from seatrial.plan.crowds import refuse_crowds
 from seatrial.plan.health_checks import tried_health_checks
 from seatrial.plan.libraries import removed_helpers, without_values
-from seatrial.plan.matrix import Cell, cells, differences, transitions
+from seatrial.plan.matrix import Cell, cells, differences, not_chosen, transitions, without_difference
 from seatrial.plan.plan import Plan
 from seatrial.plan.playable import playable
 from seatrial.plan.prerequisites import needed
@@ -162,7 +162,7 @@ def _one_release(path: str, kind: InputKind, opened: Opened, options: CheckOptio
 def _of_matrix(
     path: str, trial: Trial, opened: Opened, options: CheckOptions, history: History | None
 ) -> Iterator[Plan]:
-    """Every transition between cells that adds, removes or flips an object."""
+    """Every transition between cells that changes an object."""
     found = cells(options.matrix)
     setting = setting_of(trial, trial.engines[0], "", opened, options, history)
     new = {cell: both_acts(path, cell, setting) for cell in found}
@@ -173,18 +173,19 @@ def _of_matrix(
         old = dict.fromkeys(found[:1], history.current.release)
     elif options.old:
         old = {cell: both_acts(options.old, cell, setting)[0] for cell in found}
-    chosen, left_out = transitions(old, upgraded)
+    chosen, left = transitions(old, upgraded)
+    notes = () if history else tuple(without_difference(upgraded))
     differ = [*differences({cell.name: release for cell, release in upgraded.items()})]
     differ += [d for cell, (i, u) in new.items() for d in between_acts(i, u, opened.chart(path), cell.name)]
-    left = (NotRehearsed(f"{left_out} of {left_out + len(chosen)} transitions", "--matrix"),) if left_out else ()
     for transition in chosen:
         step = Step("upgrade", path, set=transition.new.settings)
         first = () if history else (Step("install", options.old or path, set=transition.old.settings),)
         case = transition.new.name if history else transition.name
         variant = replace(trial, steps=(*first, step, step))
         planned = plan_of(variant, replace(setting, case=case))
-        unseen = (*planned.case.not_rehearsed, *left)
-        yield _with(planned, differences=tuple(differ), not_rehearsed=unseen)
+        unseen = (*planned.case.not_rehearsed, *not_chosen(left, chosen))
+        noted = (*planned.case.notes, *notes)
+        yield _with(planned, differences=tuple(differ), not_rehearsed=unseen, notes=noted)
 
 
 def _of_library(path: str, options: CheckOptions) -> Iterator[Plan]:

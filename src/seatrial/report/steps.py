@@ -107,20 +107,25 @@ def _named(tables: Iterable[StepsTable]) -> Iterator[Line]:
 def _well(tables: Iterable[StepsTable]) -> Iterator[Line]:
     """One line for each engine: `helm@4.2.3, default and --wait: install and upgrade ok`.
 
-    Another one for cases of which something was not rehearsed: `ci/ha-values.yaml: install and upgrade to the same
-    version ok; upgrade from git:v3 not rehearsed`.
+    Another one for cases with other steps, and for cases of which something was not rehearsed: `ci/ha-values.yaml:
+    install and upgrade to the same version ok; upgrade from git:v3 not rehearsed`. A flag such as --wait is rehearsed
+    with the first steps of the default case, and belongs to it.
     """
-    cases: dict[tuple[str, tuple[str, ...]], list[StepsTable]] = {}
+    cases: dict[tuple[str, tuple[str, ...], frozenset[str]], list[StepsTable]] = {}
     for table in tables:
-        cases.setdefault((table.engine, table.left_out), []).append(table)
-    for (engine, left_out), group in cases.items():
+        actions = frozenset(row.action for row in table.rows)
+        if all(case.startswith("--") for case in table.cases):
+            alike = (known for *about, known in cases if about == [table.engine, table.left_out] and actions <= known)
+            actions = next(alike, actions)
+        cases.setdefault((table.engine, table.left_out, actions), []).append(table)
+    for (engine, left_out, _), group in cases.items():
         named = [case for table in group for case in table.cases]
         about = f", {_cases(named)}" if named != [""] else ""
         longest = max(group, key=lambda table: len(table.rows))
         steps = listed(list(filter(None, left_out)))
         own = " to the same version" if steps else ""
-        actions = listed(list(dict.fromkeys(_action(row, longest.rows, own) for row in longest.rows)))
-        pieces = [Piece(engine, "strong"), Piece(f"{about}: {actions} "), Piece("ok", "good")]
+        done = listed(list(dict.fromkeys(_action(row, longest.rows, own) for row in longest.rows)))
+        pieces = [Piece(engine, "strong"), Piece(f"{about}: {done} "), Piece("ok", "good")]
         pieces += [Piece(" in what was rehearsed")] if "" in left_out else []
         yield (*pieces, *([Piece(f"; {steps} not rehearsed", "doubt")] if steps else []))
 
