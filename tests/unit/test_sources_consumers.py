@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from chartfolder import CHART, config_map, write
+from gitcheckout import commit, git
 
 from seatrial.check import check
 from seatrial.model.errors import CannotContinue
@@ -14,6 +15,7 @@ from seatrial.model.options import CheckOptions
 from seatrial.plan.plans import plans
 from seatrial.report import json
 from seatrial.report.page import Page
+from seatrial.sources.charts.cascade import moves
 from seatrial.sources.charts.chart import open_any_chart
 from seatrial.sources.charts.consumers import (
     consumers_of,
@@ -96,3 +98,22 @@ def test_matrix_does_not_work_with_consumers() -> None:
 def test_consumers_are_rehearsed_with_the_helm_that_is_asked_for() -> None:
     (plan,) = plans(CheckOptions(inputs=("core",), consumers="deep", engines=("helm@3.19.4",)))
     assert (str(plan.engine), plan.steps[0].act.simulated) == ("helm@3.19.4", True)
+
+
+def test_a_chart_must_get_a_new_version_if_it_has_the_old_one(tmp_path: Path) -> None:
+    """In a commit, and in a copy of the charts."""
+    raised = {"charts/core/Chart.yaml": LIBRARY.replace("1.0.0", "1.1.0"), "charts/core/templates/_a.tpl": HELPERS}
+    for name in ("app", "web"):
+        raised[f"charts/{name}/Chart.yaml"] = USES.replace("demo", name)
+    for folder in (tmp_path, tmp_path / "copy"):
+        write(folder, {**raised, "charts/core/Chart.yaml": LIBRARY})
+    git(tmp_path, "init", "--quiet")
+    commit(tmp_path, "v1")
+    write(tmp_path, {**raised, "charts/web/Chart.yaml": USES.replace("demo\nversion: 1.0.0", "web\nversion: 1.0.1")})
+    library = open_any_chart("charts/core")
+    for old in ("git:v1", "copy/charts/core"):
+        said = list(moves(library, open_any_chart(old, "charts/core"), "charts"))
+        assert [words.partition(" and ")[0] for words in said[1:]] == [
+            f"app moves with core: version 1.0.0 (must be raised: it is the same with {old})",
+            "web moves with core: version 1.0.1",
+        ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from posixpath import join, normpath, relpath
 
 from msgspec import Struct
 
 from seatrial.sources import disk
 from seatrial.sources.charts.chart import ChartSource
 from seatrial.sources.charts.dependencies import CHART_FILE, dependencies_of, described
-from seatrial.sources.charts.files import read_folder
+from seatrial.sources.charts.files import read_commit, read_folder
 from seatrial.sources.charts.folder import charts_in
 from seatrial.sources.files import read_text, shown
 
@@ -47,18 +48,32 @@ def moves(library: ChartSource, old: ChartSource, folder: str) -> Iterator[str]:
         for one in using:
             on = next(name for name in one.depends if name in below)
             umbrella = "" if on == library.name else ", an umbrella,"
-            yield f"{one.name}{umbrella} moves with {on}: {_own(one, on)}"
+            same = library is not old and _version_before(one, library, old) == one.version
+            yield f"{one.name}{umbrella} moves with {on}: {_own(one, on, old.path if same else '')}"
         left = [one for one in left if one not in using]
         below = {one.name: one.version for one in using}
 
 
-def _own(one: _Listed, on: str) -> str:
+def _own(one: _Listed, on: str, same: str) -> str:
+    """What moves of a chart. `same` is the old revision, if the chart has the same version there."""
     asks = one.depends[on]
+    raised = f" (must be raised: it is the same with {same})" if same else ""
     locks = [f", {one.path}/{lock}" for lock in LOCKS if disk.is_file(Path(one.path, lock))]
     return (
-        f"version {one.version} and the dependency {on} {asks} in {one.path}/{CHART_FILE}{''.join(locks)}"
+        f"version {one.version}{raised} and the dependency {on} {asks} in {one.path}/{CHART_FILE}{''.join(locks)}"
         f"{_readmes(one.path, one.version, on)}"
     )
+
+
+def _version_before(one: _Listed, library: ChartSource, old: ChartSource) -> str:
+    """The version that a chart had beside the old library; empty if it was not there."""
+    folder = normpath(join(old.files.folder, relpath(one.path, library.files.folder)))
+    if tree := old.files.tree:
+        before = described(read_commit(tree, folder)) if not folder.startswith("..") else {}
+    else:
+        other = disk.resolved(Path(folder)) != disk.resolved(Path(one.path))
+        before = described(read_folder(folder)) if other and disk.is_file(Path(folder, CHART_FILE)) else {}
+    return str(before.get("version") or "") if before.get("name") == one.name else ""
 
 
 def _listed(path: Path) -> _Listed:
