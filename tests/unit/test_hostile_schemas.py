@@ -134,6 +134,8 @@ def test_what_depends_on_a_reference_that_is_left_out_refuses_no_values(schema: 
 def test_a_schema_without_such_references_is_passed_on_as_it_is() -> None:
     text = b'{"$schema": "http://json-schema.org/draft-07/schema#", "minimum": 1.50,\n "$ref": "#/definitions/a"}'
     assert without_references(text).content == text
+    draft = b'{"$ref": "https://json-schema.org/draft/2020-12/schema"}'
+    assert without_references(draft).content == draft
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _DRAFT = "$schema"
 _DRAFTS = ("draft-04/schema", "draft-06/schema", "draft-07/schema", "draft/2019-09/schema", "draft/2020-12/schema")
 _KNOWN = {f"{scheme}://json-schema.org/{draft}" for scheme in ("http", "https") for draft in _DRAFTS}
-"""The drafts that Helm's validator contains. It loads any other `$schema`."""
+"""The drafts that Helm's validator contains. It loads every other one."""
 
 _ANYTHING = "http://json-schema.org/draft-07/schema#/properties/default"
 """A reference that accepts every value and that the validator contains.
@@ -68,11 +68,9 @@ def _blank(text: str) -> int:
 
 
 def _leads_out(key: str, value: object) -> bool:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or value.partition("#")[0] in _KNOWN:
         return False
-    if key == _DRAFT:
-        return value.removesuffix("#") not in _KNOWN
-    return key in _REFERENCES and not value.startswith("#") and value != ""
+    return key == _DRAFT or (key in _REFERENCES and not value.startswith("#") and value != "")
 
 
 def _outside(node: Any, depth: int = 0) -> Iterator[str]:
