@@ -103,6 +103,17 @@ def test_ci_values_are_regular_files_of_the_chart(repository: Path) -> None:
     assert "not a regular file" in _complaint(lambda: open_chart("chart"))
 
 
+def test_ci_values_do_not_lead_out_of_the_repository_into_the_current_folder(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository / ".git").mkdir()
+    (repository / "chart/ci").mkdir()
+    (repository / "chart/.helmignore").write_text("ci/\n")
+    (repository / "chart/ci/a-values.yaml").symlink_to(repository.parent / "secret.yaml")
+    monkeypatch.chdir(repository.parent)
+    assert "outside" in _complaint(lambda: open_chart("repository/chart"))
+
+
 def test_helmignore_is_a_file_of_the_chart(repository: Path) -> None:
     (repository / "chart/.helmignore").symlink_to(repository.parent / "secret.yaml")
     assert "outside" in _complaint(lambda: open_chart("chart"))

@@ -148,6 +148,12 @@ def roots_of(folder: Path, *inputs: str) -> tuple[Path, ...]:
     return tuple(root for index, root in enumerate(roots) if not any(map(root.is_relative_to, roots[:index])))
 
 
+def link_limits(folder: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Where symlinks in a folder may lead: anywhere in its repository or, where there is none, in its roots."""
+    project = project_of(folder)
+    return (project,) if disk.exists(project / ".git") else roots
+
+
 def _copies(folder: Path, other: Path) -> Iterator[Path]:
     """The copies of the roots of `other` that hold a folder: /old for /old/charts/app, if `other` is /new/charts/app.
 

@@ -39,7 +39,7 @@ from seatrial.sources.charts.lacking import LackingChart
 from seatrial.sources.charts.output import loaded, refused
 from seatrial.sources.charts.schemas import SCHEMA_FILE, without_references
 from seatrial.sources.charts.values import values_in
-from seatrial.sources.files import as_text, read_bytes, roots_of, shown, within
+from seatrial.sources.files import as_text, link_limits, read_bytes, roots_of, shown, within
 from seatrial.text.source import Text
 
 TEMPLATES = "templates/"
@@ -307,7 +307,8 @@ def _cases(files: ChartFiles) -> dict[str, Text]:
         inside = git.files_in(files.tree, normpath(f"{files.folder}/ci"))
         found = {f"ci/{name}": content for name, content in inside.items() if _CASE.fullmatch(f"ci/{name}")}
     elif files.folder:
-        paths = [within(path, *files.roots) for path in disk.matching(Path(files.folder, "ci"), "*-values.yaml")]
+        limits = link_limits(Path(files.folder), files.roots)
+        paths = [within(path, *limits) for path in disk.matching(Path(files.folder, "ci"), "*-values.yaml")]
         found = {f"ci/{path.name}": read_bytes(str(path), "read the values file") for path in paths}
     return {name: as_text(files.shown + name, found[name], "read the values file") for name in sorted(found)}
 

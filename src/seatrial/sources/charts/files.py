@@ -29,7 +29,7 @@ from seatrial.sources.files import (
     as_text,
     instead_of,
     is_document,
-    project_of,
+    link_limits,
     read_bytes,
     reason,
     roots_of,
@@ -66,13 +66,10 @@ class ChartFiles(Struct, frozen=True):
 
 
 def read_folder(folder: str, roots: tuple[Path, ...] = ()) -> ChartFiles:
-    """The chart in a folder, without the files that its .helmignore excludes.
-
-    Symlinks stay in the repository; where there is none, in the roots.
-    """
+    """The chart in a folder, without the files that its .helmignore excludes."""
     root = Path(folder)
     roots = roots or roots_of(root)
-    limits = (project,) if disk.exists((project := project_of(root)) / ".git") else roots
+    limits = link_limits(root, roots)
     prefix = "" if shown(folder) == "." else shown(folder) + "/"
     ignore = root / helmignore.FILE
     named = prefix + helmignore.FILE
@@ -123,9 +120,8 @@ def archived(chart: ChartFiles, name: str) -> bytes:
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         for path, content in _flat(chart, name):
-            member = tarfile.TarInfo(
-                path.replace("\\", "_")
-            )  # Helm takes it for a separator: other files, other schemas.
+            # Helm takes a backslash for a separator, and would see other files and schemas.
+            member = tarfile.TarInfo(path.replace("\\", "_"))
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
     return out.getvalue()
