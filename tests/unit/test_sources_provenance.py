@@ -232,3 +232,10 @@ def test_lines_that_are_not_always_rendered_are_never_exact() -> None:
     made = copies({"t": text}, [text])
     found = provenance(Text("t.yaml", "a: 1\nb: 2\nz: 9\n"), made.templates["t"], made.files)
     assert [found.at(offset) for offset in (0, 5, 10)] == [Place("t.yaml", line, "near") for line in (1, 2, 4)]
+
+
+def test_a_library_that_several_subcharts_use_is_one_file() -> None:
+    texts = [Text("_helpers.tpl", HELPERS), Text("_helpers.tpl", HELPERS), Text("t.yaml", "kind: x\n")]
+    made = copies({"t": texts[2]}, texts)
+    found = provenance(Text("t.yaml", "kind: x\n"), made.templates["t"], made.files)
+    assert found.at(0) == Place("t.yaml", 1)

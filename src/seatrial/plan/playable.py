@@ -15,6 +15,7 @@ from seatrial.model.result import DEFAULT_VALUES, NotRehearsed
 from seatrial.model.trial import Trial
 from seatrial.plan.cases import SAME_AGAIN, TrialCase, cases_of, waiting
 from seatrial.plan.plan import Plan
+from seatrial.sources.charts.lacking import switched_off
 from seatrial.sources.charts.rendering import NotRendered
 from seatrial.sources.opened import Opened
 
@@ -75,12 +76,14 @@ def _attempts(
     planned: list[Attempt] = []
     for case in cases:
         attempt = _attempt(case, opened, plan, several=several)
+        if attempt.error and not case.name and not several and not opened.base:
+            attempt = _without_missing(case, opened, plan) or attempt
         planned += [attempt] if attempt.plan else []
         yield attempt
     if planned and planned[0].case.newest and engine.wait_flag and not opened.base:
         first = next((one for one in planned if not one.left_out), planned[0])
         name = opened.same_values(first.case.name, engine.wait_flag)
-        parts = tuple(replace(part, case=name) for part in first.left_out)
+        parts = tuple(replace(part, case=name) for part in first.left_out if part.step)
         waits = replace(first.case, name=name, trial=waiting(first.case.trial, engine))
         yield Attempt(waits, plan(name, waits.trial), parts)
 
@@ -105,6 +108,24 @@ def _without_old(case: TrialCase, why: NotRendered, plan: Planning) -> Attempt |
         return Attempt(replace(case, trial=case.fresh), plan(case.name, case.fresh), (part,))
     except (NotRendered, NothingToCheck):
         return None
+
+
+def _without_missing(case: TrialCase, opened: Opened, plan: Planning) -> Attempt | None:
+    """The default values with every dependency switched off that is not on disk and can be, if that renders."""
+    off = tuple(dict.fromkeys(filter(None, map(switched_off, opened.lacking))))
+    name = ", ".join(off)
+    steps = (replace(step, set=(*step.set, *off)) if step.source else step for step in case.trial.steps)
+    trial = replace(case.trial, steps=tuple(steps))
+    if not off:
+        return None
+    missing = ", ".join(dict.fromkeys(opened.missing))
+    why = f"dependencies in Chart.yaml that are not in charts/ (run helm dependency build): {missing}"
+    try:
+        planned = plan(name, trial)
+    except (NotRendered, NothingToCheck):
+        return None
+    part = NotRehearsed(f"{why}; rehearsed with {name} instead", DEFAULT_VALUES)
+    return Attempt(replace(case, name=name, trial=trial, fresh=None), planned, (part,))
 
 
 def _not_rendered(case: TrialCase, why: NotRendered, opened: Opened, *, several: bool) -> Attempt:

@@ -33,7 +33,7 @@ from seatrial.sources.charts.chart import open_any_chart
 from seatrial.sources.charts.conditions import asks_for_the_act, generates_values
 from seatrial.sources.charts.consumers import consumers_of, with_library
 from seatrial.sources.charts.flags import flags_of_change
-from seatrial.sources.charts.values import merged_values
+from seatrial.sources.charts.values import merged, merged_values
 from seatrial.sources.opened import Opened
 
 TOGGLES_MAX = 6
@@ -58,6 +58,8 @@ class _Subject(Struct, frozen=True):
     opened: Opened
     called: str = ""
     """Begins the names of its cases."""
+    values: str = ""
+    """The values file in ci/ that it is deployed with."""
 
 
 def toggled_plans(options: CheckOptions, usual: Sequence[Plan]) -> Iterator[Plan]:
@@ -69,25 +71,32 @@ def toggled_plans(options: CheckOptions, usual: Sequence[Plan]) -> Iterator[Plan
         return
     charts = [path for path in options.inputs if sources.kind_of(path) == CHART]
     every = _consumers if options.consumers else _charts
-    subjects = [subject for path in charts for subject in every(path, options)]
+    subjects = [subject for path in charts for subject in every(path, options, usual)]
     steps = sum(len(plan.steps) for plan in usual if not any(planned.step.flags for planned in plan.steps))
     for subject in subjects:
         yield from _of_subject(subject, options, steps // len(subjects))
 
 
-def _charts(path: str, options: CheckOptions) -> Iterator[_Subject]:
+def _charts(path: str, options: CheckOptions, usual: Sequence[Plan]) -> Iterator[_Subject]:
+    """The chart with the values of the first case that is rehearsed with its old revision."""
     old = options.old or options.compare or options.instead
     if not old or not (git.is_ref(old) or sources.kind_of(old) == CHART):
         return
     for engine in map(engine_id, options.engines or (usual_engine(path, CHART),)):
-        if load(engine.name).has_cases:
-            opened = Opened("", path)
-            steps = load(engine.name).default_trial(options.instead or path, options.old, 0)[:PAIR]
-            release = opened.chart(path).name if options.old else ""
-            yield _Subject(old, path, Trial(engines=(engine,), steps=steps, release=release), opened)
+        steps = load(engine.name).default_trial(options.instead or path, options.old, 0)[:PAIR]
+        begun = (plan for plan in usual if plan.engine.name == engine.name)
+        case = next((plan for plan in begun if plan.steps[0].step.source == steps[0].source), None)
+        if case is None or not load(engine.name).has_cases:
+            continue
+        opened = Opened("", path)
+        values = case.case.name if case.case.name in opened.cases(path) else ""
+        own = tuple(replace(step, set=case.steps[0].step.set) for step in steps)
+        release = opened.chart(path).release if options.old else ""
+        trial = Trial(engines=(engine,), steps=own, release=release)
+        yield _Subject(old, path, trial, opened, f"{values}{CASE_OF_CHART}" if values else "", values)
 
 
-def _consumers(path: str, options: CheckOptions) -> Iterator[_Subject]:
+def _consumers(path: str, options: CheckOptions, usual: Sequence[Plan]) -> Iterator[_Subject]:
     if not options.old:
         return
     library, before = open_any_chart(path), open_any_chart(options.old, path)
@@ -100,7 +109,7 @@ def _consumers(path: str, options: CheckOptions) -> Iterator[_Subject]:
 
 
 def _of_subject(subject: _Subject, options: CheckOptions, steps_max: int) -> Iterator[Plan]:
-    setting = setting_of(subject.trial, subject.trial.engines[0], "", subject.opened, options, None)
+    setting = setting_of(subject.trial, subject.trial.engines[0], subject.values, subject.opened, options, None)
     wanted = _wanted(subject, options)
     try:
         chosen, left_out = (
@@ -112,6 +121,7 @@ def _of_subject(subject: _Subject, options: CheckOptions, steps_max: int) -> Ite
         name = f"{subject.called}{toggle.setting}"
         for case, steps in toggle.trials(name):
             trial = replace(subject.trial, steps=with_detour(steps, options.detour, setting.engine.name))
+            subject.opened.same_values(subject.values, case.removeprefix(subject.called))
             plan = plan_of(trial, replace(setting, case=case))
             about = replace(plan.case, differences=())
             yield replace(plan, case=about, toggle=name, not_toggled=left_out, toggled_before=toggle.before)
@@ -148,7 +158,8 @@ class _Toggle(Struct, frozen=True):
 def _chosen(subject: _Subject, setting: Setting, steps_max: int) -> tuple[list[_Toggle], tuple[str, ...]]:
     """The nearest flags that the change does something with, and those for which there are too few steps."""
     old, new = (subject.opened.chart(source).files for source in (subject.old, subject.new))
-    flags = flags_of_change(old, new, merged_values(setting.values))
+    given = merged(subject.opened.case_values(subject.values), merged_values(setting.values))
+    flags = flags_of_change(old, new, given)
     chosen: list[_Toggle] = []
     left, trying = steps_max, _Trying(subject, setting)
     for number, flag in enumerate(flags):

@@ -73,7 +73,9 @@ class JsonPlayed(Struct, frozen=True, omit_defaults=True):
     engine: str
     schedule: Schedule
     steps: list[JsonStep]
-    case: Annotated[str, Meta(description="The variant (`ci/ha-values.yaml`, `--wait`); empty for the default.")] = ""
+    case: Annotated[
+        str, Meta(description="The variant (`ci/ha-values.yaml`, `--wait`, `a.b=true`); empty: default.")
+    ] = ""
 
 
 class JsonPrerequisite(Struct, frozen=True):

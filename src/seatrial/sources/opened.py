@@ -13,6 +13,7 @@ from seatrial.model.resource import Body
 from seatrial.sources import git
 from seatrial.sources.charts.chart import ChartSource, open_chart
 from seatrial.sources.charts.conditions import has_conditions
+from seatrial.sources.charts.lacking import LackingChart
 from seatrial.sources.charts.rendering import render
 from seatrial.sources.charts.values import values_in
 from seatrial.text.source import Text
@@ -90,6 +91,11 @@ class Opened:
     def first_name(self) -> str:
         """The name under which the first chart of the trial is installed, where none is given."""
         return next((chart.release for chart in self._charts.values()), "")
+
+    @property
+    def lacking(self) -> tuple[LackingChart, ...]:
+        """The dependencies that are not on disk."""
+        return tuple(one for chart in self._charts.values() for one in chart.lacking)
 
     @property
     def missing(self) -> tuple[str, ...]:

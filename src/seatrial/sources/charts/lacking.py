@@ -40,6 +40,12 @@ class LackingChart(Struct, frozen=True):
     """The charts that it is in, outermost first: what enables each, and its own values."""
 
 
+def switched_off(lacking: LackingChart) -> str:
+    """The setting that disables a dependency: `db.enabled=false`; empty if Chart.yaml names no condition."""
+    condition = lacking.switch.condition.split(",")[0].strip()
+    return f"{'.'.join((*(switch.key for switch, _ in lacking.parents), condition))}=false" if condition else ""
+
+
 def exact(version: str) -> str:
     """A version that is not a range; otherwise empty."""
     return version if _EXACT.fullmatch(version) else ""

@@ -87,7 +87,9 @@ class Provenance(Struct, frozen=True):
 
 def copies(templates: Mapping[str, Text], all_files: Iterable[Text]) -> MarkedCopies:
     """Marked copies of templates. `all_files` are those where named templates may be defined."""
-    usable = [text for text in all_files if not any(character in text.content for character in _RESERVED)]
+    # A library in a `file://` folder is a subchart of every chart that uses it, and yet one file.
+    files = {text.path: text for text in all_files}.values()
+    usable = [text for text in files if not any(character in text.content for character in _RESERVED)]
     numbers = {text.path: number for number, text in enumerate(usable)}
     defined = [(text, definition) for text in usable for definition in definitions(text.content)]
     times = Counter(definition.name for _, definition in defined)
