@@ -24,7 +24,7 @@ from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.kinds.workloads.pods import is_active, is_ready
 from seatrial.model.finding import Damage
 from seatrial.model.release import Case, Resource, once
-from seatrial.model.resource import Path, Ref, dig
+from seatrial.model.resource import Body, Path, Ref, dig
 from seatrial.model.timeline import Event, Rehearsal
 
 POD: Path = ("spec", "template", "spec")
@@ -108,10 +108,9 @@ def _why(one: Unstarted) -> str:
     """What still runs of the workload."""
     if one.said is None:
         return f"The pods of {one.object} run on until they are replaced: by a rollout, an eviction or a lost node."
-    if one.ready == 1:
-        return f"1 pod of {one.object} from before still runs."
     if one.ready:
-        return f"{one.ready} pods of {one.object} from before still run."
+        pods, runs = ("1 pod", "runs") if one.ready == 1 else (f"{one.ready} pods", "run")
+        return f"{pods} of {one.object} {'from before still ' if one.was_ready else ''}{runs}."
     return f"No pod of {one.object} runs any more." if one.was_ready else ""
 
 
@@ -169,7 +168,7 @@ def _after(moment: Moment) -> Iterator[Unstarted]:
     for said in _messages(moment):
         owner = said.object if _is_top(moment, said.object) else owner_of(moment, said.object)
         written = moment.case.written(moment.index, owner) if owner is not None else None
-        if written is None or written.ref in reported or is_hook(written, moment.engine.name):
+        if written is None or written.ref in reported or _is_hook(moment, written):
             continue
         if (said.reason == CRASHES and written.ref.kind == ENDS) or _comes_from_outside(moment, said):
             continue
@@ -236,19 +235,24 @@ def _without_needs(moment: Moment) -> Iterator[Unstarted]:
     missing = {ref for ref in gone if moment.live(ref) is None}
     for resource in moment.release.resources if moment.release and missing else ():
         live = moment.live(resource.ref)
-        if live is None or is_terminating(live) or is_hook(resource, moment.engine.name) or _rests(live):
+        if live is None or is_terminating(live) or _is_hook(moment, resource) or not _starts_pods(live):
             continue
         for need in needs_of(Resource(resource.ref, live, resource.origin)):
-            if need.object in missing and need.stage in STARTS_WITH and not (need.optional or need.guess):
+            known = not (need.optional or need.guess or need.program)
+            if known and need.object in missing and need.stage in STARTS_WITH:
                 yield _unstarted(moment, resource, None, (need.object,), "")
                 break
 
 
-def _rests(live: dict[str, object]) -> bool:
-    """Whether a workload starts no pods, now or again."""
-    return (
-        dig(live, "spec", "replicas") == 0 or live.get("kind") in ("Job", "Pod") or bool(dig(live, "spec", "suspend"))
-    )
+def _starts_pods(live: Body) -> bool:
+    """Whether an object starts pods again when one is lost."""
+    return live.get("kind") != ENDS and bool(dig(live, *POD)) and dig(live, "spec", "replicas") != 0
+
+
+def _is_hook(moment: Moment, written: Resource) -> bool:
+    """Whether the engine waits for the object by itself; Flux and Pulumi may have a Helm in them."""
+    by_helm = "helm" in moment.rehearsal.actors and hooks.is_hook(written.body)
+    return by_helm or is_hook(written, moment.engine.name)
 
 
 def _unstarted(moment: Moment, written: Resource, said: Event | None, missing: tuple[Ref, ...], key: str) -> Unstarted:

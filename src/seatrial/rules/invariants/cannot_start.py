@@ -87,11 +87,11 @@ def _finding(group: Breaches) -> Finding:
     first, moment = group.first, group.first.moment
     one = _of(first)
     again = "" if one.said else " again"
-    who = f"new pods of {names(group.objects)}" if one.said and one.ready else names(group.objects)
+    some = f"{'new ' if one.was_ready else ''}pods of " if one.said and one.ready else ""
     finding = breach_finding(
         INVARIANT,
         group,
-        fit_quote(f"{who} cannot start{again} after {moment.act}", f": {_what(one)}"),
+        fit_quote(f"{some}{names(group.objects)} cannot start{again} after {moment.act}", f": {_what(one)}"),
         steps="end like this",
         answer=_answer(one),
         ended=ended_sentence(moment),
