@@ -19,6 +19,7 @@ from seatrial.evidence.explained import in_order_of_error
 from seatrial.evidence.obstacles import only_new, repairs_of, stopped
 from seatrial.evidence.placeholders import placeholders
 from seatrial.evidence.pulumi.dependencies import dependences
+from seatrial.evidence.unfollowed import unfollowed_notes
 from seatrial.evidence.unknown_images import unknown_images
 from seatrial.evidence.webhooks.gates import gates
 from seatrial.evidence.written import written
@@ -343,6 +344,7 @@ def _result(
     resources = {resource.ref: resource for case in cases for resource in case.all_resources()}
     prerequisites = {(one.object, one.why): one for case in cases for one in case.assumed}
     places = {place for finding in findings for place in finding.places}
+    unfollowed = unfollowed_notes(one.rehearsal for one in seen)
     return Result(
         played=tuple(Played(one.case.name, one.rehearsal) for one in seen),
         findings=findings,
@@ -358,7 +360,7 @@ def _result(
         gates=tuple(gates(seen, place_of)),
         consumers=tuple(sorted({case.consumer for case in cases if case.consumer})),
         dependences=tuple(dict.fromkeys(one for case in cases for one in dependences(case))),
-        notes=tuple(sorted({*(note for case in cases for note in case.notes), *not_contrasted(seen)})),
+        notes=tuple(sorted({*(note for case in cases for note in case.notes), *not_contrasted(seen), *unfollowed})),
         not_rehearsed=tuple(_not_rehearsed(cases)),
         hollow=bool(cases) and all(case.hollow for case in cases),
         written=tuple(written(seen, place_of)),

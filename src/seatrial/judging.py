@@ -12,6 +12,7 @@ from seatrial.evidence.compare.engine_differences import ComparedRehearsal
 from seatrial.evidence.explained import one_for_all_versions, with_other_versions
 from seatrial.evidence.fetched import softened
 from seatrial.evidence.hidden import with_hidden
+from seatrial.evidence.unfollowed import lowered
 from seatrial.model.finding import Finding, Reviewed, Rule, agreed, gravity, hazard
 from seatrial.model.fingerprint import fingerprint
 from seatrial.model.release import Case
@@ -41,13 +42,19 @@ def _findings(trials: list[list[Reviewed]]) -> Iterator[Finding]:
     """What the rules found, and the breaches of invariants that none of it explains."""
     reviewed = [one for trial in trials for one in trial]
     for one in reviewed:
-        known = (softened(finding, one.rehearsal) for finding in one.findings)
+        known = (lowered(softened(finding, one.rehearsal), one.rehearsal) for finding in one.findings)
         yield from (in_newest(finding, one.rehearsal, one.case) for finding in known)
     for trial in map(_beside(reviewed), trials):
         for invariant in all_invariants():
-            checked = (softened(finding, trial[0].rehearsal) for finding in invariant.check(trial))
+            checked = (_sure(finding, trial) for finding in invariant.check(trial))
             found = (identified(finding, trial[0].case) for finding in checked)
             yield from (in_newest(finding, trial[0].rehearsal, trial[0].case) for finding in found)
+
+
+def _sure(finding: Finding, trial: list[Reviewed]) -> Finding:
+    """A breach with the certainty that its rehearsal allows: the first that shows it."""
+    shown = (one.rehearsal for one in trial if one.rehearsal.schedule in finding.schedules[:1])
+    return lowered(softened(finding, trial[0].rehearsal), next(shown, trial[0].rehearsal))
 
 
 def identified(finding: Finding, case: Case) -> Finding:

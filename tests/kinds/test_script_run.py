@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seatrial.kinds.scripts.process import Journal, Run
-from seatrial.kinds.scripts.run_state import CommandReply, Course, OuterCommand, RunState
+from seatrial.kinds.scripts.run_state import CommandReply, OuterCommand, RunState, Unfollowed
 from seatrial.kinds.scripts.running import course
 from seatrial.model.resource import Ref
 
@@ -76,7 +76,7 @@ CASES = {
         "1; [: : integer expression expected; N",
     ),
     "double brackets do": ("while [[ $N -lt 3 ]]; do N=$((N + 1)); done; exit 1", "1"),
-    "and so does a default": ("while [ ${N:-0} -lt 3 ]; do N=$((${N:-0} + 1)); done; exit 1", "?"),
+    "and so does a default": ("while [ ${N:-0} -lt 3 ]; do N=$((${N:-0} + 1)); done; exit 1", "1"),
     "with set -u it is the end": ("set -eu\nwhile [ $N -lt 3 ]; do N=1; done", "1; N: unbound variable; N"),
     "a variable that others may set is not known": ("while [ $M -lt 3 ]; do :; done; exit 1", "?"),
     "a loop that comes back to where it was never ends": ("while true; do echo x; sleep 5; done", "never ends"),
@@ -139,7 +139,7 @@ CASES = {
     "or quoted": ('A="x = y"; [ "$A" ] && exit 3', "3"),
     "a comparison that lacks a side": ("A=; [ $A = x ]; exit $?", "2; [: =: unary operator expected"),
     "and ends a script with set -e": ("set -e; A=; [ $A = x ]", "2; [: =: unary operator expected"),
-    "double brackets compare with patterns": ("A=abc; [[ $A == a* ]] && exit 3", "?"),
+    "double brackets compare with patterns": ("A=abc; [[ $A == a* ]] && exit 3", "3"),
     "arithmetic commands are evaluated": ("((A = 1)); ((A += 2)); A=$((A++ * 2)); exit $A", "6"),
     "a sum is": ("A=2; exit $((A * 3))", "6"),
     "a count without end is not followed": ("N=1\nwhile [ $N -gt 0 ]; do N=$((N + 1)); done", "?"),
@@ -162,11 +162,77 @@ def test_a_request_contains_the_input_of_its_command() -> None:
         asked.append(command)
         return CommandReply(None)
 
-    script = "kubectl apply -f - <<EOF\nkind: A\nEOF\necho x | sed y\npsql | kubectl apply -f -"
-    assert course(script, {}, ask) == Course(0)
+    script = "kubectl apply -f - <<EOF\nkind: A\nEOF\necho x | sponge\npsql | kubectl apply -f -"
+    found = course(script, {}, ask)
+    assert found is not None and found.code == 0
     assert asked == [
-        OuterCommand(("kubectl", "apply", "-f", "-"), "kind: A"),
-        OuterCommand(("sed", "y"), "x\n", ("echo", "x")),
+        OuterCommand(("kubectl", "apply", "-f", "-"), "kind: A\n"),
+        OuterCommand(("sponge",), "x\n", ("echo", "x")),
         OuterCommand(("psql",)),
         OuterCommand(("kubectl", "apply", "-f", "-"), "", ("psql",)),
     ]
+
+
+def unfollowed(script: str, **env: str) -> dict[str, bool]:
+    """The lines that are not followed, and whether what they do to objects is not known."""
+    found: Unfollowed = {}
+
+    def ask(command: OuterCommand, state: RunState) -> CommandReply:
+        known = ANSWERS.get(command.words[0])
+        return known or CommandReply(None, unfollowed="change" if command.words[0] == "kubectl" else "program")
+
+    course(script, env, ask, run=Run(Journal(0.0), 0.0, is_free=True), elsewhere=frozenset(), unfollowed=found)
+    return {str(line): is_change for line, is_change in found.items()}
+
+
+def test_the_line_is_named_that_makes_a_branch_unknown() -> None:
+    script = "A=1\nV=$(foo | bar)\nW=${V#v}\nif [ $W -lt 2 ]; then\n  there\nfi"
+    assert unfollowed(script) == {"line 2 `V=$(foo | bar)`": True}
+
+
+def test_a_line_that_decides_nothing_is_only_an_unknown_program() -> None:
+    assert unfollowed("there\nfoo --all\nrefused") == {"line 2 `foo --all`": False}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "V=${!A}",
+        "V=$(date)",
+        "V=${A@Q}",
+        "V=$(sed -f x)",
+        "V=$(awk 'BEGIN {print 1}')",
+        "V=$(echo x | yq .a)",
+        "A=(1); V=${A[0]}",
+    ],
+)
+def test_what_is_not_evaluated_makes_the_branch_unknown(line: str) -> None:
+    assert unfollowed(f'A=b\n{line}\nif [ "$V" = x ]; then there; fi') == {f"line 2 `{line}`": True}
+
+
+def test_a_change_with_an_unknown_name_is_not_followed() -> None:
+    assert unfollowed("N=$(foo)\nkubectl delete pod $N") == {"line 1 `N=$(foo)`": True}
+
+
+def test_a_script_that_cannot_be_read_names_the_line() -> None:
+    assert unfollowed("there\nif x; then\n") == {"line 3 ``": True}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo " + "a" * 5000 + " | sed -E 's/(a+)+$/x/'",
+        "echo " + "a" * 5000 + " | grep -E '^(a|a)*b$'",
+        "x=" + "a" * 5000 + "; echo ${x%%*a*a*a*a*a*b} ${x//a*a*a*b/}",
+        "echo x | sed 's/x/((((/;s/((a{1000}){1000}){1000}//'",
+        "x=a; for i in $(seq 9999); do x=$x$x; done",
+        "x=aaaaaaaaaa; for i in $(seq 1000); do x=$x$x; echo $x >> /tmp/f; done",
+        "echo $(((((((((((((((((((((((((((((((((((((((((((1)))))))))))))))))))))))))))))))))))))))))))",
+        "awk '" + "(" * 500 + "1" + ")" * 500 + "'",
+        "seq 1 999999999 | wc -l",
+        "yes | head -n 5; printf '%9999s' x | tr -d ' '",
+        "[[ " + "( " * 400 + "x" + " )" * 400 + " ]]",
+    ],
+)
+def test_no_script_takes_long(script: str) -> None:
+    gone(script)

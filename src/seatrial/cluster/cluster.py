@@ -286,20 +286,20 @@ class Cluster:
                 case Call():
                     self._call(act, cause, view)
         except Refused as refused:
-            refusal = refused.refusal
-            self._note_refusal(act, refusal, actor, cause)
-            return refusal
+            self._note_refusal(act, refused.refusal, actor, cause)
+            return refused.refusal
         return None
 
     def _call(self, call: Call, cause: int | None, view: View) -> None:
         """Answer a request of the program in a pod."""
         kind = self.kind_of({"apiVersion": call.api_version, "kind": call.kind})
         request = request_of(kind, call, cause)
-        self._program = view
+        self._program, start = view, self.recorder.count
         try:
             WRITES[call.verb](self, kind, request)
         finally:
             self._program = None
+        self.recorder.mark_made_up(start, call.by, call.not_followed)
 
     def _note_refusal(self, act: Act, refusal: Refusal, actor: str, cause: int | None) -> None:
         """Controllers report refused creations themselves. Refused updates and deletions are recorded here."""

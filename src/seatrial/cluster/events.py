@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from seatrial.kinds import PRINTED
+from seatrial.kinds import NOT_FOLLOWED, PRINTED
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model.resource import Body, Ref
 
@@ -33,7 +33,7 @@ def as_events(emitted: Iterable[EmittedEvent], kind: ServedKind, namespace: str)
     found = [
         shape(event, f"{event.about.name}.{index:016x}")
         for index, event in enumerate(emitted, start=1)
-        if namespace in ("", _namespace(event)) and event.reason != PRINTED
+        if namespace in ("", _namespace(event)) and event.reason not in (PRINTED, NOT_FOLLOWED)
     ]
     return sorted(found, key=lambda body: (body["metadata"]["namespace"], body["metadata"]["name"]))
 

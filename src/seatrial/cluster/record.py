@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from seatrial.kinds import Emit
 from seatrial.model.refusal import Failure, Refusal, renumbered
 from seatrial.model.resource import Body, Ref
-from seatrial.model.timeline import Effect, Event
+from seatrial.model.timeline import Effect, Event, NotFollowed
 
 BEFORE_THE_TRIAL = -1
 CLOCK = "clock"
@@ -79,7 +79,13 @@ class Recorder:
         event = Event(self.count, self.step, actor, "say", ref, "said", said.message, cause, after=said.body)
         missing = said.refusal.missing if said.refusal else said.missing
         known = {"refusal": said.refusal, "missing": missing, "key": said.key, "held_by": said.held_by}
-        return self._add(replace(event, **known, reason=said.reason))
+        return self._add(replace(event, **known, reason=said.reason, not_followed=said.not_followed))
+
+    def mark_made_up(self, start: int, actor: str, note: NotFollowed | None) -> None:
+        """The writes of a script since the event `start` have a made-up value, if there is a note of it."""
+        for place in range(start - self._forgotten, len(self._events) if note else 0):
+            if self._events[place].actor == actor:
+                self._events[place] = replace(self._events[place], not_followed=note)
 
     def engine_said(self, actor: str, ref: Ref, words: str, effect: Effect, failure: Failure) -> int:
         """Record a message of an engine about an object, or that it waits for one."""

@@ -132,6 +132,8 @@ def _loss(moment: Moment, written: Resource, deletion: Event, *, is_new: bool) -
     live = live_at(moment.rehearsal, deletion.index)
     users = {*running_users(live, ref), *(() if stays else _written_users(moment.release, ref))}
     with_it = tuple(_deleted_with(moment, deletion))
+    if stays and users == {ref} and not _stops_pods(with_it):
+        return None  # Deleted with --cascade=orphan and recreated: its pods keep running, and the new one adopts them.
     stops = _stops_pods(with_it) and not is_new
     if is_hook(written, chain[-1].actor) and not (users or content(ref, with_it) or stops):
         return None

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref
+from seatrial.model.timeline import NotFollowed
 
 Stage = Literal["admit", "schedule", "start", "ready", "serve", "delete"]
 
@@ -154,10 +155,16 @@ class Call(Struct, frozen=True):
     propagation: str = ""
     force: bool = False
     dry_run: bool = False
+    not_followed: NotFollowed | None = None
+    """The line of the script that gives a value which is not known: the body has a made-up one."""
 
 
 PRINTED = "Printed"
 """The reason of a line that a container printed. It is in the container's log and not an Event of the API."""
+
+
+NOT_FOLLOWED = "NotFollowed"
+"""The reason of a note that a line of a script is not evaluated. No cluster reports it."""
 
 
 class Emit(Struct, frozen=True):
@@ -175,6 +182,8 @@ class Emit(Struct, frozen=True):
     """The missing key, if the object in `missing` exists."""
     held_by: tuple[Ref, ...] = ()
     """The pods that hold the volume that a pod waits for."""
+    not_followed: NotFollowed | None = None
+    """What the rehearsal does not know of a script."""
 
 
 Act = Create | Status | Update | Delete | Emit | Call

@@ -24,6 +24,31 @@ Outcome = Literal["ok", "failed", "hung"]
 Effect = Literal["created", "changed", "unchanged", "deleting", "deleted", "refused", "said", "read", "waiting"]
 
 
+class ScriptLine(Struct, frozen=True, gc=False):
+    """A line of a script in a container."""
+
+    number: int = 0
+    """From 1; 0 for a command line that is no script."""
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"line {self.number} `{self.text}`" if self.number else f"command `{self.text}`"
+
+
+class NotFollowed(Struct, frozen=True):
+    """A line of a script that is not evaluated, and what the script may change from there on."""
+
+    line: ScriptLine
+    owner: Ref
+    """The Job, or the pod, that runs the script."""
+    may_change: tuple[Ref, ...] = ()
+    """Without a name: any object of the kind in the namespace."""
+    fails: bool = False
+    """Whether the script fails or never ends after that line."""
+    made_up: bool = False
+    """Whether the event is a write of the script with a made-up value, as the value of that line is not known."""
+
+
 class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     """One request of a client, or one action of a controller."""
 
@@ -56,6 +81,8 @@ class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     """For messages of a controller or kubelet: the reason of the Kubernetes Event, such as FailedMount."""
     failure: Failure = NO_FAILURE
     """For messages of an engine: why it failed."""
+    not_followed: NotFollowed | None = None
+    """For messages of a kubelet and writes of a script: what the rehearsal does not know of the script."""
 
 
 OperationPhase = Literal["Running", "Succeeded", "Failed", "Error"]

@@ -119,13 +119,13 @@ def commands_run(spec: Body, namespace: str, config_maps: ConfigMaps = _none) ->
 
 
 def program_of(
-    container: Body, spec: Body, namespace: str, config_maps: ConfigMaps
+    container: Body, spec: Body, env: dict[str, str], config_maps: ConfigMaps
 ) -> tuple[str | tuple[str, ...], bool]:
     """The script or command line that a container runs, and whether it exits at the first failure."""
     mounted = _mounted_script(container, spec, config_maps)
     if mounted is not None:
         return mounted, False
-    words = _words(container, environment(container, namespace))
+    words = _words(container, env)
     script, exits = script_of(words)
     return (script, exits) if script is not None else (tuple(words), False)
 
@@ -244,7 +244,7 @@ def _script_path(container: Body) -> str:
 def mounted_file(path: str, container: Body, spec: Body, config_maps: ConfigMaps) -> str | None:
     """The text of a file that comes from a ConfigMap."""
     for mount in listed(container, "volumeMounts"):
-        key = _key_at(path, mount)
+        key = key_at(path, mount)
         volume = next((v for v in listed(spec, "volumes") if v.get("name") == mount.get("name")), None)
         for source in _config_sources(volume or {}) if key else ():
             items = {item.get("path"): item.get("key") for item in listed(source, "items")}
@@ -260,7 +260,7 @@ def _config_sources(volume: Body) -> Iterator[Body]:
     return (source for source in (volume.get("configMap"), *projected) if isinstance(source, dict) and "name" in source)
 
 
-def _key_at(path: str, mount: Body) -> str:
+def key_at(path: str, mount: Body) -> str:
     """The key of a volume that is mounted at a path; empty if the path is not in this mount."""
     where = str(mount.get("mountPath") or "").rstrip("/")
     if mount.get("subPath"):

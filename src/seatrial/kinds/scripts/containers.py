@@ -9,16 +9,14 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 
 from msgspec import Struct
 
-from seatrial.kinds import Act, Need, World
+from seatrial.kinds import NOT_FOLLOWED, Act, Acts, Emit, Need, World
 from seatrial.kinds.access.authorizer import decide, service_account
 from seatrial.kinds.core.objectmeta import namespace_of
 from seatrial.kinds.scripts.commands import (
     OTHER_CLUSTER,
-    ConfigMaps,
     commands_run,
     environment,
     may_have_rights,
-    mounted_file,
     printed,
     program_of,
 )
@@ -27,14 +25,17 @@ from seatrial.kinds.scripts.kubectl_args import parse_call
 from seatrial.kinds.scripts.kubectl_calls import ApiRequest, created, requests_of, stdin_objects, targets_of
 from seatrial.kinds.scripts.kubectl_gates import seen
 from seatrial.kinds.scripts.kubectl_run import kubectl
-from seatrial.kinds.scripts.probes import called_service, probe
+from seatrial.kinds.scripts.probes import PROBES, called_service, probe
 from seatrial.kinds.scripts.process import Done, Journal, Run, Sending
-from seatrial.kinds.scripts.program import ContainerProgram, actor_of, target_of
-from seatrial.kinds.scripts.run_state import Ask, CommandReply, Course, OuterCommand, RunState
+from seatrial.kinds.scripts.program import ContainerProgram, owner_of, target_of
+from seatrial.kinds.scripts.resource_names import kind_of
+from seatrial.kinds.scripts.run_state import CommandReply, Course, OuterCommand, RunState, Unfollowed
 from seatrial.kinds.scripts.running import course
+from seatrial.kinds.scripts.surroundings import mounted, share, variables
 from seatrial.kinds.workloads.pod_template import Path, containers_of
 from seatrial.model.refusal import Refusal
 from seatrial.model.resource import Body, Ref, dig, listed, uid_of
+from seatrial.model.timeline import NotFollowed, ScriptLine
 
 CALLERS = ("kubectl", "oc")
 LOOKS = frozenset(("get", "list", "watch"))
@@ -50,6 +51,44 @@ RUNS_AT_LEAST = "its script runs for at least "
 There = Callable[[Ref], bool]
 
 
+HARMLESS = frozenset(
+    (
+        *(
+            "apk",
+            "apt-get",
+            "df",
+            "dig",
+            "du",
+            "env",
+            "find",
+            "fold",
+            "gpg",
+            "hostname",
+            "htpasswd",
+            "id",
+            "install",
+            "ip",
+        ),
+        *("keytool", "ln", "ls", "md5sum", "openssl", "pip", "pip3", "ps", "pwd", "pwgen", "readlink", "realpath"),
+        *(
+            "sha1sum",
+            "sha256sum",
+            "ssh-keygen",
+            "stat",
+            "tar",
+            "ulimit",
+            "uname",
+            "unzip",
+            "uuidgen",
+            "which",
+            "whoami",
+        ),
+        *PROBES,
+    )
+)
+"""Programs that change no object in the cluster, whatever they do."""
+
+
 class Gone(Struct, frozen=True):
     """How the script of a container goes."""
 
@@ -58,6 +97,7 @@ class Gone(Struct, frozen=True):
     """Words of commands that should have changed something, were refused, and failed without consequence."""
     refused: Mapping[str, Refusal] = {}
     """The refusal behind each printed line."""
+    unfollowed: Unfollowed = {}
 
 
 Going = Generator[Act, Refusal | None, Gone | None]
@@ -73,9 +113,9 @@ def run_script(pod: Body, place: Path, world: World) -> Going:
         return before
     journal.catch_up(world.now_seconds)
     while True:
-        run = Run(journal, world.now_seconds)
+        run, unfollowed = Run(journal, world.now_seconds), Unfollowed()
         try:
-            gone = _gone(pod, place, world, run)
+            gone = _gone(pod, place, world, run, unfollowed)
         except Sending as sending:
             journal.done += run.new
             at = run.at_seconds
@@ -86,7 +126,10 @@ def run_script(pod: Body, place: Path, world: World) -> Going:
         journal.asleep_seconds = run.asleep_seconds
         break
     memory[f"{place} gone"] = gone
+    yield from notes(pod, place, world, gone, unfollowed)
     if gone is not None:
+        if gone.course.code == 0:
+            share(gone.course.files, pod, dig(pod, "spec", *place), world)
         journal.until_seconds = gone.course.until_seconds
         if gone.course.code:
             journal.code, journal.ended_seconds = gone.course.code, world.now_seconds
@@ -99,10 +142,42 @@ def run_script(pod: Body, place: Path, world: World) -> Going:
 def failed_start(pod: Body, place: Path, world: World) -> Gone | None:
     """How the script of a container that is to stay fails at once; None where it runs, waits or writes something."""
     try:
-        gone = _gone(pod, place, world, Run(Journal(world.now_seconds), world.now_seconds))
+        gone = _gone(pod, place, world, Run(Journal(world.now_seconds), world.now_seconds), {})
     except Sending:
         return None
     return gone if gone is not None and gone.course.code else None
+
+
+def notes(pod: Body, place: Path, world: World, gone: Gone | None, unfollowed: Unfollowed) -> Acts:
+    """Say once which lines of a script are not followed: those that matter for objects, or for how it ends."""
+    fails = gone is not None and gone.course.code != 0 and gone.course.until_seconds is None
+    told: set[tuple[ScriptLine, bool]] = world.memory(uid_of(pod)).setdefault(f"{place} not followed", set())
+    for line, is_change in unfollowed.items():
+        if (line, fails) not in told and (is_change or fails):
+            told.add((line, fails))
+            owner = owner_of(pod)
+            note = NotFollowed(line, owner, tuple(_may_change(pod, place, world, line)), fails)
+            yield Emit(pod, NOT_FOLLOWED, f"{line} of its script is not followed", not_followed=note)
+
+
+def _may_change(pod: Body, place: Path, world: World, line: ScriptLine) -> Iterator[Ref]:
+    """The objects that the commands of a script change from a line on, in any branch."""
+    spec, namespace, seen = pod.get("spec") or {}, namespace_of(pod), set[Ref]()
+    definitions = tuple(world.all("CustomResourceDefinition", group="apiextensions.k8s.io"))
+
+    def config_map(name: str) -> Body | None:
+        return world.get(Ref("ConfigMap", namespace, name))
+
+    for where, command in commands_run(spec, namespace, config_map):
+        if where != place or 0 < command.line < line.number:
+            continue
+        for request in requests_of(command.words, namespace, definitions, command.stdin, command.feeder):
+            access = request.access
+            kind = kind_of(access.group, access.resource)
+            ref = Ref(kind or "", access.namespace, access.name, access.group)
+            if kind and access.verb not in LOOKS and ref not in seen:
+                seen.add(ref)
+                yield ref
 
 
 def _is_restarted(journal: Journal, gone: Gone | None, world: World) -> bool:
@@ -199,7 +274,11 @@ def _imagined(container: Body, spec: Body, namespace: str, there: There, *, foun
         service, code, says = called
         return CommandReply(0) if there(service) else CommandReply(code, says, service, out="")
 
-    return _course(container, spec, namespace, ask, Run(Journal(0.0), 0.0, is_free=True), lambda _: None)
+    script, exits = program_of(container, spec, env, lambda _: None)
+    # Of variables that come out of a whole ConfigMap not even the names are known.
+    elsewhere = None if container.get("envFrom") else frozenset(str(v.get("name")) for v in listed(container, "env"))
+    run = Run(Journal(0.0), 0.0, is_free=True)
+    return course(script, env, ask, run=run, elsewhere=elsewhere, exits=exits) if script else None
 
 
 def _imagined_call(asked: OuterCommand, namespace: str, there: There, found: str) -> CommandReply:
@@ -221,31 +300,46 @@ def _imagined_call(asked: OuterCommand, namespace: str, there: There, found: str
 _ABSENT = frozenset(("delete", "create"))
 
 
-def _gone(pod: Body, place: Path, world: World, run: Run) -> Gone | None:
+def _gone(pod: Body, place: Path, world: World, run: Run, unfollowed: Unfollowed) -> Gone | None:
     spec, namespace = pod.get("spec") or {}, namespace_of(pod)
     container = dig(spec, *place)
-    env = environment(container, namespace)
+    env = run.variables(lambda: variables(pod, container, world))
     hidden: list[str] = []
     program = _program(pod, world)
 
     def ask(asked: OuterCommand, state: RunState) -> CommandReply:
         if asked.words[0].rpartition("/")[2] in CALLERS:
-            if OTHER_CLUSTER in env:
+            if OTHER_CLUSTER in env.known:
                 return CommandReply(None)
             reply = kubectl(asked, program, state)
             if reply.code and not reply.missing and not _only_looks(asked, program):
                 hidden.append(reply.says)
             return reply
-        return probe(asked.words, program, state) or CommandReply(None)
+        harmless = asked.words[0].rpartition("/")[2] in HARMLESS
+        return probe(asked.words, program, state) or CommandReply(None, unfollowed="" if harmless else "program")
 
-    found = _course(container, spec, namespace, ask, run, lambda name: world.get(Ref("ConfigMap", namespace, name)))
+    script, exits = program_of(container, spec, env.known, lambda name: world.get(Ref("ConfigMap", namespace, name)))
+    found = (
+        course(
+            script,
+            env.known,
+            ask,
+            run=run,
+            elsewhere=env.names,
+            exits=exits,
+            mounted=lambda path: mounted(path, pod, container, world),
+            unfollowed=unfollowed,
+        )
+        if script
+        else None
+    )
     if found is None:
         return None
     if found.code != 0:
         for ref in program.looked:
             seen(ref, world)
     kept = tuple(dict.fromkeys(filter(None, hidden))) if found.code == 0 else ()
-    return Gone(found, kept, program.refused)
+    return Gone(found, kept, program.refused, unfollowed)
 
 
 def _only_looks(asked: OuterCommand, program: ContainerProgram) -> bool:
@@ -269,21 +363,4 @@ def _program(pod: Body, world: World) -> ContainerProgram:
         return said.words
 
     definitions = tuple(world.all("CustomResourceDefinition", group="apiextensions.k8s.io"))
-    return ContainerProgram(world, namespace, actor_of(pod), definitions, refuses, refused, [])
-
-
-def _course(container: Body, spec: Body, namespace: str, ask: Ask, run: Run, config_maps: ConfigMaps) -> Course | None:
-    script, exits = program_of(container, spec, namespace, config_maps)
-    if not script:
-        return None
-    # Of variables that come out of a whole ConfigMap not even the names are known.
-    elsewhere = None if container.get("envFrom") else frozenset(str(v.get("name")) for v in listed(container, "env"))
-    return course(
-        script,
-        environment(container, namespace),
-        ask,
-        run=run,
-        elsewhere=elsewhere,
-        exits=exits,
-        mounted=lambda path: mounted_file(path, container, spec, config_maps),
-    )
+    return ContainerProgram(world, namespace, owner_of(pod), definitions, refuses, refused, [])

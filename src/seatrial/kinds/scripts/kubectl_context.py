@@ -15,7 +15,7 @@ from seatrial.kinds.scripts.kubectl_calls import (
     ApiRequest,
     targets_of,
 )
-from seatrial.kinds.scripts.kubectl_objects import objects_in
+from seatrial.kinds.scripts.kubectl_objects import has_stand_in, objects_in
 from seatrial.kinds.scripts.program import ContainerProgram, NamedTarget, listed_objects, refs_of, target_of
 from seatrial.kinds.scripts.resource_names import of_kind
 from seatrial.kinds.scripts.run_state import CommandReply, RunState
@@ -29,6 +29,7 @@ from seatrial.model.resource import (
     name_of,
     with_metadata,
 )
+from seatrial.model.timeline import NotFollowed
 
 INVALID = lazy_re.compile(r'^(?P<kind>\w+)[\w.-]* "(?P<name>[^"]*)" is invalid: ')
 
@@ -78,11 +79,20 @@ class KubectlContext(msgspec.Struct, frozen=True):
                 ref.name,
                 field_manager=more.pop("manager", f"kubectl-{self.call.verb.partition(' ')[0]}"),
                 dry_run=self.is_dry,
+                not_followed=self.made_up(more.get("body")),
                 **more,
             )
         )
         self.refusals.extend([refusal] if refusal is not None else [])
         return refusal
+
+    def made_up(self, body: Any) -> NotFollowed | None:
+        """The line that gives a value which is not known, if the body has a made-up one."""
+        given = "".join((*self.call.words, *self.call.flags.values(), self.call.stdin))
+        line = self.state.scope.blamed or self.state.scope.line
+        if line is None or not (UNKNOWN in given or has_stand_in(body)):
+            return None
+        return NotFollowed(line, self.program.owner, made_up=True)
 
     def refused(self, verb: str, resource: str) -> str | None:
         """The error where a request that depends on what is there may not be sent."""

@@ -40,6 +40,12 @@ def objects_in(text: str) -> list[Body] | None:
     return [shaped(body) for body in found] if all(isinstance(body, dict) for body in found) else None
 
 
+def has_stand_in(body: Any) -> bool:
+    """Whether a value was made up for text that only a run would tell."""
+    text = json.dumps(body, default=str) if body is not None else ""
+    return STAND_IN in text or _encoded(STAND_IN) in text
+
+
 def made_by(call: KubectlCall, files: Files) -> Body | None:
     """The object of `kubectl create KIND NAME ...`; None where it is not known."""
     word = "".join(call.words[:1])
@@ -71,12 +77,13 @@ def _entries(call: KubectlCall, files: Files) -> Iterator[tuple[str, str]]:
     for given in call.every("--from-file"):
         key, equals, path = given.rpartition("=")
         text = files(path)
-        yield (key if equals else path.rpartition("/")[2]), STAND_IN if text is None else text
+        known = STAND_IN if text is None else text.replace(UNKNOWN, STAND_IN)
+        yield (key if equals else path.rpartition("/")[2]), known
     for path in call.every("--from-env-file"):
         for line in (files(path) or "").splitlines():
             key, equals, value = line.partition("=")
             if equals and not key.startswith("#"):
-                yield key.strip(), value
+                yield key.strip(), value.replace(UNKNOWN, STAND_IN)
 
 
 def _config_map(call: KubectlCall, files: Files) -> Body:
@@ -90,7 +97,7 @@ def _secret(call: KubectlCall, files: Files) -> Body | None:
             return _named("Secret", _name(call, 2), data=data, type=call.flags.get("--type") or "Opaque")
         case ("tls",):
             read = {"tls.crt": call.flags.get("--cert", ""), "tls.key": call.flags.get("--key", "")}
-            data = {key: _encoded(files(path) or STAND_IN) for key, path in read.items()}
+            data = {key: _encoded((files(path) or STAND_IN).replace(UNKNOWN, STAND_IN)) for key, path in read.items()}
             return _named("Secret", _name(call, 2), data=data, type="kubernetes.io/tls")
         case ("docker-registry",):
             data = {".dockerconfigjson": _encoded('{"auths":{}}')}

@@ -42,14 +42,20 @@ from seatrial.model.resource import (
 )
 
 Handler = Callable[["KubectlContext"], CommandReply]
+NOT_SENT = CommandReply(None, unfollowed="change")
+LOOKS = frozenset(("get", "rollout status", "wait"))
+UNHANDLED = frozenset(("autoscale", "edit", "expose", "rollout undo", "run", "taint"))
+"""Verbs that change objects and are not modelled."""
 
 
 def kubectl(asked: OuterCommand, program: ContainerProgram, state: RunState) -> CommandReply:
     """What comes of a call."""
     words, stdin = _with_files(asked, state)
     call = parse_call(words[1:], program.namespace, stdin, program.definitions, asked.feeder)
-    if OTHER_CLUSTER_FLAGS & call.flags.keys() or UNKNOWN in call.verb:
+    if OTHER_CLUSTER_FLAGS & call.flags.keys():
         return NOT_KNOWN
+    if UNKNOWN in call.verb:
+        return NOT_SENT
     asks = tuple(requests_of(words, program.namespace, program.definitions, stdin, asked.feeder))
     sure = [ask for ask in asks if ask.certainty == "will"]
 
@@ -64,9 +70,12 @@ def kubectl(asked: OuterCommand, program: ContainerProgram, state: RunState) -> 
         return CommandReply(1, TIMED_OUT, out="")
     handler = HANDLERS.get(call.verb)
     if handler is None:
-        return CommandReply(0) if sure else NOT_KNOWN
+        code = 0 if sure else None
+        return CommandReply(code, unfollowed="change" if call.verb in UNHANDLED else "")
     at = KubectlContext(call, program, state, asks, [])
     reply = handler(at)
+    if reply.code is None and call.verb not in LOOKS:
+        reply = NOT_SENT
     if at.refusals and reply.says:
         program.refused[reply.says] = at.refusals[-1]
     return reply

@@ -59,7 +59,7 @@ def create(at: KubectlContext) -> CommandReply:
     copies = call.words[:1] == ("job",) and "--from" in at.flags
     body = _from_cronjob(at) if copies else made_by(call, at.state.file)
     if body is None:
-        return CommandReply(0) if at.asks else NOT_KNOWN
+        return CommandReply(0, unfollowed="change") if at.asks else NOT_KNOWN
     if at.flags.get("--dry-run") in ("client", ""):
         return CommandReply(0, out=as_text(body) if at.flags.get("-o") in ("yaml", "json") else "")
     says = next((says for _, says in created(call)), FORBIDDEN)

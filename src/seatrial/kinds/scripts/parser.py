@@ -71,11 +71,11 @@ def parse(text: str) -> Script:
         while reader.skip_separators():
             found.append(reader.statement())
     except UnreadableScript:
-        return Script(tuple(found), is_whole=False)
+        return Script(tuple(found), is_whole=False, unread=reader.cursor.line())
     return Script(tuple(found))
 
 
-def _commands(cursor: Cursor) -> Block:
+def commands_in_text(cursor: Cursor) -> Block:
     """The commands of a substitution, up to its `)`."""
     return _Reader(cursor).parenthesized()
 
@@ -87,6 +87,8 @@ class _Reader(Struct):
 
     def statement(self) -> AndOr:
         cursor = self.cursor
+        cursor.skip_blanks()
+        line, written = cursor.line()
         parts = [("", self.pipeline())]
         while operator := cursor.operator("&&", "||"):
             self.skip_newlines()
@@ -95,7 +97,7 @@ class _Reader(Struct):
         background = cursor.at("&")
         if not background and not cursor.at_end() and not cursor.at("\n", ";", ")") and not self.keyword():
             raise UnreadableScript
-        return AndOr(tuple(parts), background)
+        return AndOr(tuple(parts), background, line, written)
 
     def block(self, *ends: str) -> Block:
         """Commands up to a keyword that ends them, or up to `)` or `;;` if these are among the ends."""
@@ -265,7 +267,11 @@ class _Reader(Struct):
     def assignment(self, found: re.Match[str]) -> Assignment:
         cursor = self.cursor
         cursor.move(found.end())
-        value = read_array(cursor, _commands) if cursor.at("(") else (read_word(cursor, _commands) or Word(()))
+        value = (
+            read_array(cursor, commands_in_text)
+            if cursor.at("(")
+            else (read_word(cursor, commands_in_text) or Word(()))
+        )
         if found[2]:  # An element of an array.
             value = Word((OtherExpansion((value,)),), value.raw)
         return Assignment(found[1], value, bool(found[3]))
@@ -279,8 +285,8 @@ class _Reader(Struct):
             if operator := cursor.operator("&&", "||", "(", ")", "<", ">", "\n"):
                 words += [Word((Literal(operator),), operator)] if operator != "\n" else []
             elif words and words[-1].raw == "=~":
-                words.append(read_regex(cursor, _commands))
-            elif (word := read_word(cursor, _commands, pattern=True)) is not None:
+                words.append(read_regex(cursor, commands_in_text))
+            elif (word := read_word(cursor, commands_in_text, pattern=True)) is not None:
                 words.append(word)
             else:
                 raise UnreadableScript
@@ -306,21 +312,21 @@ class _Reader(Struct):
         document, end = HereDocument(), quote_removed(target.raw)
 
         def then(text: str) -> None:
-            document.word = read_document(text, _commands, quoted=end != target.raw, depth=cursor.depth)
+            document.word = read_document(text, commands_in_text, quoted=end != target.raw, depth=cursor.depth)
 
         cursor.await_document(end, tabs=operator == "<<-", then=then)
         return Redirection(operator, target, document)
 
     def word(self, *, pattern: bool = False) -> Word:
         self.cursor.skip_blanks()
-        word = read_word(self.cursor, _commands, pattern=pattern)
+        word = read_word(self.cursor, commands_in_text, pattern=pattern)
         if word is None:
             raise UnreadableScript
         return word
 
     def next_word(self) -> Word | None:
         self.cursor.skip_blanks()
-        return read_word(self.cursor, _commands)
+        return read_word(self.cursor, commands_in_text)
 
     def keyword(self) -> str:
         """The keyword that is next, if any."""

@@ -48,6 +48,14 @@ class TimedOut(Exception):
         self.at_seconds = at_seconds
 
 
+class Variables(Struct, frozen=True):
+    """The environment of a container."""
+
+    known: dict[str, str]
+    names: frozenset[str] | None
+    """All variables that the pod sets; None where not even their names are known."""
+
+
 class Done(Struct, frozen=True):
     """What a program saw or got as an answer, and when."""
 
@@ -70,6 +78,8 @@ class Journal(Struct):
     """With which it has ended; None while it runs."""
     failures: int = 0
     ended_seconds: float = 0.0
+    variables: Variables | None = None
+    """The environment with which it was started."""
 
     @property
     def pause_seconds(self) -> float:
@@ -85,7 +95,7 @@ class Journal(Struct):
     def restart(self, now_seconds: float) -> None:
         """The container is started again after a failure."""
         self.started_seconds, self.done, self.ahead, self.until_seconds = now_seconds, [], [], None
-        self.code = None
+        self.code, self.variables = None, None
 
 
 class Run:
@@ -130,6 +140,12 @@ class Run:
     @property
     def since_start_seconds(self) -> float:
         return self.at_seconds - self._journal.started_seconds
+
+    def variables(self, read: Callable[[], Variables]) -> Variables:
+        """The environment with which the program was started."""
+        if self._journal.variables is None:
+            self._journal.variables = read()
+        return self._journal.variables
 
     def look(self, read: Callable[[], T]) -> T:
         """What the program sees; once seen it stays so."""

@@ -29,8 +29,8 @@ class ContainerProgram(Struct, frozen=True):
 
     world: World
     namespace: str
-    actor: str
-    """As the timeline names it: `job/migrate`."""
+    owner: Ref
+    """Its Job, or its pod."""
     definitions: tuple[Body, ...]
     """The CRDs of the cluster."""
     refuses: Callable[[ApiRequest], str | None]
@@ -39,6 +39,11 @@ class ContainerProgram(Struct, frozen=True):
     """The refusal behind each error that it prints."""
     looked: list[Ref]
     """The objects that it has looked at in this run."""
+
+    @property
+    def actor(self) -> str:
+        """As the timeline names it: `job/migrate`."""
+        return f"{self.owner.kind.lower()}/{self.owner.name}"
 
     def peek(self, ref: Ref) -> Body | None:
         """An object as it is; only if the program waits now, it waits for it."""
@@ -63,11 +68,12 @@ class NamedTarget(Struct, frozen=True):
         return f"{self.ref.kind.lower()}.{self.ref.group}".rstrip(".") + f"/{self.ref.name}"
 
 
-def actor_of(pod: Body) -> str:
-    owner = controller_of(pod)
+def owner_of(pod: Body) -> Ref:
+    """The Job of a pod, or the pod."""
+    owner, namespace = controller_of(pod), namespace_of(pod)
     if owner is not None and owner.get("kind") == "Job":
-        return f"job/{owner.get('name')}"
-    return f"pod/{name_of(pod)}"
+        return Ref("Job", namespace, str(owner.get("name")), "batch")
+    return Ref("Pod", namespace, name_of(pod))
 
 
 def target_of(found: CallTarget, call: KubectlCall, definitions: tuple[Body, ...]) -> NamedTarget | None:

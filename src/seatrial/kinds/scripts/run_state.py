@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import typing
 from collections.abc import Callable
 
@@ -11,6 +12,7 @@ from seatrial.kinds.scripts.expansion import UNKNOWN, Scope
 from seatrial.kinds.scripts.process import Run
 from seatrial.kinds.scripts.syntax import Block, Node
 from seatrial.model.resource import Ref
+from seatrial.model.timeline import ScriptLine
 
 
 class CommandReply(Struct, frozen=True):
@@ -26,6 +28,8 @@ class CommandReply(Struct, frozen=True):
     """What it prints."""
     in_time: bool = False
     """Whether it may succeed later, although no object is named that is missing."""
+    unfollowed: typing.Literal["", "program", "change"] = ""
+    """Whether an unknown program ran that may do anything, or a request to change objects was not sent."""
 
 
 class Course(Struct, frozen=True):
@@ -43,6 +47,8 @@ class Course(Struct, frozen=True):
     """When it goes on by itself, on the clock of the cluster."""
     in_time: bool = False
     """Whether a failure may be cured by time."""
+    files: dict[str, str] = {}
+    """What it has written, by path."""
 
 
 class OuterCommand(Struct, frozen=True):
@@ -56,6 +62,10 @@ class OuterCommand(Struct, frozen=True):
 
 Ask = Callable[[OuterCommand, "RunState"], CommandReply]
 """What comes of a command."""
+
+
+Unfollowed = dict[ScriptLine, bool]
+"""Lines that are not followed, and whether something that they do to objects is not rehearsed."""
 
 
 class Exited(Exception):
@@ -79,8 +89,6 @@ class Returned(Exception):
 class RunState(Struct):
     ask: Ask
     run: Run
-    own: frozenset[str]
-    """Variables that only the script itself sets."""
     scope: Scope
     block: Callable[[Block, RunState], int | None]
     """Runs commands of the tree."""
@@ -111,11 +119,30 @@ class RunState(Struct):
     """What the script has written, by path."""
     mounted: Callable[[str], str | None] = lambda path: None
     """The text of a file that is mounted; None where there is none, or it is not known."""
+    where: str = ""
+    """The working directory after `cd`; empty for that of the image."""
+    patterns: tuple[str, ...] = ()
+    """The words of `[[` as patterns."""
+    unfollowed: Unfollowed = {}
     last: int | None = 0
     turns: int = 0
+    printed: int = 0
+    """How many characters its commands have printed."""
     sends: int = 0
     calls: int = 0
     depth: int = 0
 
     def file(self, path: str) -> str | None:
-        return self.files[path] if path in self.files else self.mounted(path)
+        full = self.path(path)
+        return self.files[full] if full in self.files else self.mounted(full)
+
+    def path(self, path: str) -> str:
+        """A path without `.`, from the root or from the working directory of the image."""
+        full = path if path.startswith("/") or not self.where else f"{self.where}/{path}"
+        return posixpath.normpath(full) if full else ""
+
+    def gives_up(self, line: ScriptLine | None = None, *, is_change: bool = True) -> None:
+        """A command is not followed; `is_change`: what it, or the rest of the script, does to objects is not known."""
+        found = line or self.scope.blamed or self.scope.line
+        if found is not None:
+            self.unfollowed[found] = is_change or self.unfollowed.get(found, False)

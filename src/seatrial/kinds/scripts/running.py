@@ -6,17 +6,27 @@ nothing, and make the outcome unknown where it does. Time passes where the scrip
 
 from __future__ import annotations
 
-import glob
 import re
 from collections.abc import Callable, Mapping
-from fnmatch import fnmatchcase
 from functools import partial
 
-from seatrial.kinds.scripts.expansion import UNKNOWN, Scope, document_of, fields, text_of
-from seatrial.kinds.scripts.invoking import guarded, in_subshell, or_empty, run_command, substituted, total_of, value_of
+from seatrial.kinds.scripts.expansion import TEXT_MAX, UNKNOWN, Scope, document_of, fields, pattern_of, text_of
+from seatrial.kinds.scripts.invoking import (
+    file_of,
+    guarded,
+    in_subshell,
+    or_empty,
+    refused_expansion,
+    run_command,
+    substituted,
+    total_of,
+    value_of,
+)
+from seatrial.kinds.scripts.looping import count, go_through, holds, looped, repeat
 from seatrial.kinds.scripts.parser import DECLARES, parse
+from seatrial.kinds.scripts.patterns import is_alike
 from seatrial.kinds.scripts.process import Endless, Journal, Later, Run, Undecided
-from seatrial.kinds.scripts.run_state import Ask, Course, Exited, LoopLeft, Returned, RunState
+from seatrial.kinds.scripts.run_state import Ask, Course, Exited, LoopLeft, Returned, RunState, Unfollowed
 from seatrial.kinds.scripts.syntax import (
     AndOr,
     Arithmetic,
@@ -28,9 +38,9 @@ from seatrial.kinds.scripts.syntax import (
     Function,
     Group,
     If,
-    Literal,
     Loop,
     Node,
+    OtherExpansion,
     Pipeline,
     Redirected,
     Redirection,
@@ -39,16 +49,13 @@ from seatrial.kinds.scripts.syntax import (
     Word,
     nodes_in,
 )
+from seatrial.kinds.scripts.word_parser import LINE_MAX
 from seatrial.model import lazy_re
+from seatrial.model.timeline import ScriptLine
 
-TURNS_MAX = 2_000
-"""Of all loops of a script together; one that goes on for longer is not followed."""
-WRITING_TURNS_MAX = 3
-"""Of a loop that comes back to where it was and changes something each time."""
 DEPTH_MAX = 60
 """Of commands in commands and in functions; what goes deeper is not followed."""
 _DEFAULTED = lazy_re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*):?=")
-_RANGE = lazy_re.compile(r"\{(\d+)\.\.(\d+)\}")
 _NOWHERE = frozenset(("/dev/null", "/dev/stderr"))
 
 
@@ -61,15 +68,21 @@ def course(
     elsewhere: frozenset[str] | None = None,
     exits: bool = False,
     mounted: Callable[[str], str | None] = lambda path: None,
+    unfollowed: Unfollowed | None = None,
 ) -> Course | None:
     """How a script, or a command line, goes; None where only a real run would tell.
 
-    `elsewhere` are the variables that others set, if known.
+    `elsewhere` are the variables that others set, if known. The lines that are not followed are put into `unfollowed`.
     """
     read = parse(script) if isinstance(script, str) else None
+    noted: Unfollowed = unfollowed if unfollowed is not None else {}
     if read is not None and not read.is_whole:
+        noted[ScriptLine(*read.unread)] = True
         return None
     state = _state(script, env, ask, run or Run(Journal(0.0), 0.0), elsewhere, exits, mounted)
+    state.unfollowed = noted
+    if read is None:
+        state.scope.line = ScriptLine(0, " ".join(script)[:LINE_MAX])
     try:
         code = _block(read.body, state) if read is not None else run_command(tuple(script), "", (), state)
     except Exited as ended:
@@ -79,11 +92,13 @@ def course(
     except Later:
         return _not_ended(state, state.run.at_seconds)
     except (Undecided, LoopLeft, Returned):
+        state.gives_up()
         return None
     if state.run.is_ahead:
         return _not_ended(state, state.run.at_seconds)
     missing = tuple(dict.fromkeys(state.missing)) if code else ()
-    return Course(code or 0, state.says, missing, state.unset, in_time=bool(code and (missing or state.in_time)))
+    in_time = bool(code and (missing or state.in_time))
+    return Course(code or 0, state.says, missing, state.unset, in_time=in_time, files=state.files)
 
 
 def _state(
@@ -100,12 +115,16 @@ def _state(
         nodes = list(nodes_in(parse(script).body))
         own = {one.name for node in nodes if isinstance(node, Simple) for one in node.assignments}
         own -= frozenset(_DEFAULTED.findall(script)) | (elsewhere or frozenset())
-    scope = Scope(dict(env))
+    unknown = None if elsewhere is None else elsewhere - env.keys()
+    scope = Scope(dict(env), others=unknown)
     own = own if elsewhere is not None else set()
-    state = RunState(ask, run, frozenset(own), scope, _block, _node, exits, mounted=mounted)
+    scope.cleared = set(own)
+    state = RunState(ask, run, scope, _block, _node, exits, mounted=mounted)
     scope.unset = lambda name: or_empty(name, state)
     scope.total = lambda text: total_of(text, state)
     scope.substitute = lambda block: substituted(block, state)
+    scope.file_of = lambda block: file_of(block, state)
+    scope.refuse = lambda name, why: refused_expansion(name, why, state)
     return state
 
 
@@ -126,6 +145,9 @@ def _block(block: Block, state: RunState) -> int | None:
 
 
 def _statement(statement: AndOr, state: RunState) -> int | None:
+    if statement.line:
+        state.scope.line = ScriptLine(statement.line, statement.text)
+    state.scope.blamed = None
     if statement.background:
         return 0
     code: int | None = 0
@@ -187,12 +209,12 @@ def _node(node: Node, state: RunState, feeder: tuple[str, ...]) -> int | None:
         case Group(body, subshell):
             return in_subshell(partial(_block, body, state), state) if subshell else _block(body, state)
         case If():
-            chosen = next((body for asks, body in node.branches if _holds(asks, state)), node.otherwise)
+            chosen = next((body for asks, body in node.branches if holds(asks, state)), node.otherwise)
             return _block(chosen, state)
         case Loop():
-            return _looped(partial(_loop, node, state), state)
+            return looped(partial(repeat, node, state), state)
         case For():
-            return _looped(partial(_for, node, state), state)
+            return looped(partial(go_through, node, state), state)
         case CaseClause():
             return _case(node, state)
         case Function():
@@ -203,13 +225,13 @@ def _node(node: Node, state: RunState, feeder: tuple[str, ...]) -> int | None:
         case Arithmetic():
             return int(not value_of(node.text, state))
         case Counted():
-            return _looped(partial(_counted, node, state), state)
+            return looped(partial(count, node, state), state)
 
 
 def _redirected(redirections: tuple[Redirection, ...], run: Callable[[], int | None], state: RunState) -> int | None:
     """Run what reads from or writes into files."""
     stdin, out = state.stdin, state.out
-    if given := _input(redirections, state):
+    if (given := _input(redirections, state)) is not None:
         state.stdin = given
     state.out = []
     try:
@@ -219,13 +241,18 @@ def _redirected(redirections: tuple[Redirection, ...], run: Callable[[], int | N
         _print(printed, redirections, state)
 
 
-def _input(redirections: tuple[Redirection, ...], state: RunState) -> str:
-    """What here-documents, here-strings and files feed."""
+def _input(redirections: tuple[Redirection, ...], state: RunState) -> str | None:
+    """What here-documents, here-strings and files feed; None without any of these."""
+    given: str | None = None
     for one in redirections:
         if one.operator == "<":
-            found = state.file(text_of(one.target, state.scope))
-            return UNKNOWN if found is None else found
-    return document_of(redirections, state.scope)
+            path = text_of(one.target, state.scope)
+            found = "" if path == "/dev/null" else state.file(path)
+            given = state.scope.blame() if found is None else found
+        elif one.document is not None or one.operator == "<<<":
+            given = document_of((one,), state.scope)
+            given = given + "\n" if given or one.operator == "<<<" else given
+    return given
 
 
 def _print(text: str, redirections: tuple[Redirection, ...], state: RunState) -> None:
@@ -235,103 +262,17 @@ def _print(text: str, redirections: tuple[Redirection, ...], state: RunState) ->
             path = text_of(one.target, state.scope)
             if path not in _NOWHERE:
                 before = (state.file(path) or "") if one.operator.endswith(">>") else ""
-                state.files[path] = before + text
+                state.files[state.path(path)] = before + text if len(before + text) <= TEXT_MAX else UNKNOWN
             return
         if one.operator == ">&" and one.descriptor in ("", "1"):
             return
     state.out.append(text)
 
 
-def _holds(asks: Block, state: RunState) -> bool:
-    code = guarded(partial(_block, asks, state), state, True)
-    if code is None:
-        raise Undecided
-    return code == 0
-
-
-def _looped(run: Callable[[], int | None], state: RunState) -> int | None:
-    """Run a loop. Its turns are seen again from their start when something changes."""
-    before = state.run.turn
-    try:
-        return run()
-    finally:
-        state.run.turn = before
-
-
-def _loop(loop: Loop, state: RunState) -> int | None:
-    code: int | None = 0
-    writing = 0
-    while True:
-        before, sends, fresh = dict(state.scope.variables), state.sends, state.run.is_fresh
-        state.run.turn = state.run.place
-        if _holds(loop.asks, state) == loop.until:
-            return code
-        how, code = _turn(loop.body, state)
-        if how == "break":
-            return 0
-        if state.scope.variables == before and fresh:
-            writing += state.sends != sends
-            if state.sends == sends or writing >= WRITING_TURNS_MAX:
-                state.run.block()
-
-
-def _for(loop: For, state: RunState) -> int | None:
-    if loop.words is None or loop.selects:
-        raise Undecided
-    words = [text for word in loop.words for text in _listed(word, state)]
-    if any(UNKNOWN in word or re.search(r"[*?{]", word) for word in words):
-        raise Undecided
-    code: int | None = 0
-    for item in words:
-        state.scope.variables[loop.variable] = item
-        state.run.turn = state.run.place
-        how, code = _turn(loop.body, state)
-        if how == "break":
-            break
-    return code
-
-
-def _listed(word: Word, state: RunState) -> list[str]:
-    found = _RANGE.fullmatch(word.plain)
-    if found is None:
-        return fields(word, state.scope)
-    first, last = int(found[1]), int(found[2])
-    step = 1 if last >= first else -1
-    return [str(number) for number in range(first, last + step, step)][: TURNS_MAX + 1]
-
-
-def _counted(loop: Counted, state: RunState) -> int | None:
-    begin, asks, step = [*loop.header.split(";"), "", ""][:3]
-    value_of(begin, state)
-    code: int | None = 0
-    while not asks.strip() or value_of(asks, state):
-        state.run.turn = state.run.place
-        how, code = _turn(loop.body, state)
-        if how == "break":
-            return 0
-        value_of(step, state)
-    return code
-
-
-def _turn(body: Block, state: RunState) -> tuple[str, int | None]:
-    """How one turn of a loop was left, and the code of its last command."""
-    state.turns += 1
-    if state.turns > TURNS_MAX:
-        raise Undecided
-    depth = state.depth
-    try:
-        return "", _block(body, state)
-    except LoopLeft as left:
-        state.depth = depth
-        if left.levels > 1:
-            raise LoopLeft(left.how, left.levels - 1) from None
-        return left.how, 0
-
-
 def _case(case: CaseClause, state: RunState) -> int | None:
     subject = text_of(case.subject, state.scope)
     for choice in case.choices:
-        if any(_matches(subject, pattern) for pattern in choice.patterns):
+        if any(_matches(subject, pattern, state) for pattern in choice.patterns):
             return _block(_chosen(choice), state)
     return 0
 
@@ -342,17 +283,14 @@ def _chosen(choice: Choice) -> Block:
     return choice.body
 
 
-def _matches(subject: str, pattern: Word) -> bool:
+def _matches(subject: str, pattern: Word, state: RunState) -> bool:
     if pattern.plain == "*":
         return True
-    known = "".join(
-        glob.escape(piece.text) if piece.quoted else piece.text
-        for piece in pattern.pieces
-        if isinstance(piece, Literal)
-    )
-    if UNKNOWN in subject or not all(isinstance(piece, Literal) for piece in pattern.pieces):
+    shape = pattern_of(pattern, state.scope)
+    found = is_alike(shape, subject) if UNKNOWN not in subject + shape else None
+    if found is None:
         raise Undecided
-    return fnmatchcase(subject, known)
+    return found
 
 
 def _simple(node: Simple, state: RunState, feeder: tuple[str, ...]) -> int | None:
@@ -364,16 +302,45 @@ def _simple(node: Simple, state: RunState, feeder: tuple[str, ...]) -> int | Non
         return state.last if substituted else 0
     if words[0] in DECLARES:
         return _declare(node, words, state)
-    stdin = _input(node.redirections, state) or state.stdin
-    run = partial(run_command, words, stdin, feeder, state)
+    given = _input(node.redirections, state)
+    run = partial(run_command, words, state.stdin if given is None else given, feeder, state)
+    if node.assignments:
+        run = partial(_with_variables, node, run, state)
     return _redirected(node.redirections, run, state) if node.redirections else run()
+
+
+def _with_variables(node: Simple, run: Callable[[], int | None], state: RunState) -> int | None:
+    """Run a command with variables of its own: `IFS=, read A B`."""
+    variables = state.scope.variables
+    before = {one.name: variables.get(one.name) for one in node.assignments}
+    state.scope.assign(node.assignments)
+    try:
+        return run()
+    finally:
+        for name, value in before.items():
+            if value is None:
+                variables.pop(name, None)
+            else:
+                variables[name] = value
 
 
 def _words(node: Simple, state: RunState) -> tuple[str, ...]:
     """The words of a command with its variables expanded; nothing is split in `[[`."""
     if node.words and node.words[0].plain == "[[":
-        return tuple(text_of(word, state.scope) for word in node.words)
+        state.patterns = tuple(pattern_of(word, state.scope) for word in node.words)
+        return tuple(
+            _regex(word, state) if at and node.words[at - 1].raw == "=~" else text_of(word, state.scope)
+            for at, word in enumerate(node.words)
+        )
     return tuple(text for word in node.words for text in fields(word, state.scope))
+
+
+def _regex(word: Word, state: RunState) -> str:
+    """What stands after `=~`: an expression as it is written, or a variable that holds one."""
+    match word.pieces:
+        case (OtherExpansion((inner,)),) if inner.raw == word.raw:
+            return text_of(inner, state.scope)
+    return word.raw if not re.search(r"""['"\\`]|\$[A-Za-z_{(]""", word.raw) else state.scope.blame()
 
 
 def _declare(node: Simple, words: tuple[str, ...], state: RunState) -> int:

@@ -62,6 +62,8 @@ class ShellCommand(Struct, frozen=True):
     """The words of the command whose output it reads."""
     retried: bool = False
     """Whether it is tried until it succeeds: `until ...`, `while ! ...`."""
+    line: int = 0
+    """Of the script, where it runs last: that of the call, for a command in a function."""
 
 
 class _State(Struct):
@@ -166,7 +168,8 @@ def _statement(statement: AndOr, state: _State, place: _Place) -> Iterator[Shell
             asked="if" if saved and place.asked else place.asked,
             negated=place.negated != pipeline.negated,
         )
-        yield from _pipeline(pipeline, state, inner)
+        for found in _pipeline(pipeline, state, inner):
+            yield replace(found, line=max(found.line, statement.line))
 
 
 def _pipeline(pipeline: Pipeline, state: _State, place: _Place) -> Iterator[ShellCommand]:

@@ -13,12 +13,12 @@ class Literal(Struct, frozen=True):
 
 
 class Variable(Struct, frozen=True):
-    """`$NAME`, `${NAME}` or `${NAME:-word}`."""
+    """`$NAME`, `${NAME}`, `${NAME:-word}`, `${NAME##pattern}`, `${NAME/pattern/text}`, `${NAME:0:3}`, `${#NAME}`."""
 
     name: str
     quoted: bool = False
     operator: str = ""
-    """`:-`, `-`, `:=`, `=`, `:+`, `+`, `:?` or `?`."""
+    """`-`, `=`, `+` or `?`, also with a colon; `#`, `##`, `%`, `%%`, `/`, `//`, `:`, `^`, `^^`, `,`, `,,`; `length`."""
     word: Word | None = None
 
 
@@ -27,6 +27,8 @@ class Substitution(Struct, frozen=True):
 
     body: Block
     quoted: bool = False
+    is_file: bool = False
+    """Whether it is a process substitution: the path of a file that holds the output."""
 
 
 class Arithmetic(Struct, frozen=True):
@@ -37,7 +39,7 @@ class Arithmetic(Struct, frozen=True):
 
 
 class OtherExpansion(Struct, frozen=True):
-    """An expansion whose result is not modelled, such as `${NAME%.*}` or an array."""
+    """An expansion whose result is not modelled, such as `${!NAME}` or an array."""
 
     words: tuple[Word, ...] = ()
     """The words inside it."""
@@ -166,6 +168,10 @@ class AndOr(Struct, frozen=True):
 
     parts: tuple[tuple[str, Pipeline], ...]
     background: bool = False
+    line: int = 0
+    """Where it begins in its script, from 1; 0 inside backticks."""
+    text: str = ""
+    """That line of the script."""
 
 
 Block = tuple[AndOr, ...]
@@ -175,6 +181,8 @@ class Script(Struct, frozen=True):
     body: Block
     is_whole: bool = True
     """Whether all of it could be read; otherwise `body` ends before what could not."""
+    unread: tuple[int, str] = (0, "")
+    """The line that could not be read."""
 
 
 def nodes_in(block: Block) -> Iterator[Node]:

@@ -25,7 +25,12 @@ _BLANKS = lazy_re.compile(r"(?:[ \t\r]|\\\n)+")
 _BARE = lazy_re.compile(r"[^\s\\'\"$`;&|()<>]+")
 _INSIDE = lazy_re.compile(r'[^\\"$`]+')
 _NAMED = lazy_re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?!$-])")
-_BRACED = lazy_re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*?$-])(\}|:?[-=+?])")
+_BRACED = lazy_re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*?$-])(\}|:?[-=+?]|##?|%%?|//?|\^\^?|,,?|:)")
+_LENGTH = lazy_re.compile(r"\$\{#([A-Za-z_][A-Za-z0-9_]*|[0-9]+)\}")
+PATTERNS = ("#", "##", "%", "%%", "/", "//", "^", "^^", ",", ",,")
+"""Operators whose word is a pattern: quotes inside it count, even where the whole expansion is quoted."""
+LINE_MAX = 80
+"""Characters of a line that are kept to name it."""
 _GLOB = lazy_re.compile(r"[@?*+!]\(")
 _QUOTES = lazy_re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.S)
 
@@ -45,9 +50,22 @@ class _Awaited(Struct, frozen=True):
 class Cursor:
     """A place in shell text. At the end of a line it reads the here-documents that were announced in it."""
 
-    def __init__(self, text: str, depth: int = 0) -> None:
+    def __init__(self, text: str, depth: int = 0, *, is_part: bool = False) -> None:
+        """`is_part`: the text is a part of a script, so that its lines have no number."""
         self.text, self.place, self.depth = text, 0, depth
         self._awaited: list[_Awaited] = []
+        self._counted, self._line = 0, 0 if is_part else 1
+
+    def line(self) -> tuple[int, str]:
+        """The number and the text of the current line; 0 in a part of a script."""
+        if not self._line:
+            return 0, ""
+        self._line += self.text.count("\n", self._counted, self.place)
+        self._counted = max(self._counted, self.place)
+        far = max(0, self.place - 10 * LINE_MAX)
+        start = max(far, self.text.rfind("\n", far, self.place) + 1)
+        written = self.text[start : self.place + LINE_MAX + 1].partition("\n")[0].strip()
+        return self._line, written if len(written) <= LINE_MAX else f"{written[: LINE_MAX - 1]}…"
 
     def enter(self) -> None:
         self.depth += 1
@@ -261,8 +279,10 @@ def _ansi(cursor: Cursor) -> str:
 def _expansion(cursor: Cursor, commands: Commands, *, quoted: bool) -> Piece | None:
     if cursor.at("$((") and (text := cursor.arithmetic("$((")) is not None:
         return Arithmetic(text, quoted)
-    if cursor.skip("$(") or (not quoted and (cursor.skip("<(") or cursor.skip(">("))):
+    if cursor.skip("$("):
         return Substitution(commands(cursor), quoted)
+    if not quoted and (cursor.skip("<(") or cursor.skip(">(")):
+        return Substitution(commands(cursor), is_file=True)
     if cursor.skip("`"):
         return _backticks(cursor, commands, quoted=quoted)
     if cursor.at("${"):
@@ -285,41 +305,53 @@ def _backticks(cursor: Cursor, commands: Commands, *, quoted: bool) -> Substitut
             cursor.skip("\\")
         text += cursor.text[cursor.place]
         cursor.move(cursor.place + 1)
-    return Substitution(commands(Cursor(f"{text})", cursor.depth)), quoted)
+    return Substitution(commands(Cursor(f"{text})", cursor.depth, is_part=True)), quoted)
 
 
 def _braced(cursor: Cursor, commands: Commands, *, quoted: bool) -> Variable | OtherExpansion:
-    """`${NAME}`, with a default, or with what is not modelled."""
+    """`${NAME}`, with a default or a pattern, or with what is not modelled."""
+    if counted := cursor.match(_LENGTH):
+        cursor.move(counted.end())
+        return Variable(counted[1], quoted, "length")
     found = cursor.match(_BRACED)
+    operator = found[2] if found else ""
     cursor.enter()
     cursor.move(found.end() if found else cursor.place + 2)
-    if found and found[2] == "}":
+    if found and operator == "}":
         cursor.leave()
         return Variable(found[1], quoted)
     start, pieces = cursor.place, list[Piece]()
+    inside = quoted and operator not in PATTERNS
     while not cursor.skip("}"):
         if cursor.at_end():
             raise UnreadableScript
-        inner = _quoted(cursor, commands) if not cursor.at("'") or not quoted else None
-        pieces += inner if inner is not None else [_until_brace(cursor, commands, quoted=quoted)]
+        pieces += _of_braced(cursor, commands, quoted=inside)
     cursor.leave()
     word = Word(tuple(pieces), cursor.text[start : cursor.place - 1])
-    return Variable(found[1], quoted, found[2], word) if found else OtherExpansion((word,), quoted)
+    return Variable(found[1], quoted, operator, word) if found else OtherExpansion((word,), quoted)
 
 
-def _until_brace(cursor: Cursor, commands: Commands, *, quoted: bool) -> Piece:
+def _of_braced(cursor: Cursor, commands: Commands, *, quoted: bool) -> list[Piece]:
+    """What is next up to the closing brace; inside quotes, single quotes and most backslashes mean nothing."""
+    if quoted and cursor.at("\\"):
+        letter = cursor.text[cursor.place + 1 : cursor.place + 2]
+        cursor.move(cursor.place + 1 + len(letter))
+        return [Literal("" if letter == "\n" else letter if letter in '$`"\\}' else f"\\{letter}", quoted=True)]
+    inner = _quoted(cursor, commands) if not cursor.at("'") or not quoted else None
+    if inner is not None:
+        return inner
     piece = _expansion(cursor, commands, quoted=quoted)
     if piece is None:
         piece = Literal(cursor.text[cursor.place], quoted)
         cursor.move(cursor.place + 1)
-    return piece
+    return [piece]
 
 
 def read_document(text: str, commands: Commands, *, quoted: bool, depth: int) -> Word:
     """The text of a here-document; expansions happen in it unless its delimiter is quoted."""
     if quoted:
         return Word((Literal(text, quoted=True),), text)
-    cursor, pieces = Cursor(text, depth), list[Piece]()
+    cursor, pieces = Cursor(text, depth, is_part=True), list[Piece]()
     while not cursor.at_end():
         if cursor.skip('"'):
             pieces.append(Literal('"', quoted=True))

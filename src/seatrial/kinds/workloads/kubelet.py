@@ -12,7 +12,7 @@ from msgspec import Struct
 from seatrial.kinds import PRINTED, Acts, Emit, Status, World
 from seatrial.kinds.core.objectmeta import controller_of, created_at, namespace_of
 from seatrial.kinds.scripts.commands import RefusedOutput, refusals
-from seatrial.kinds.scripts.containers import Gone, failed_start, failures_of, run_script
+from seatrial.kinds.scripts.containers import Gone, failed_start, failures_of, notes, run_script
 from seatrial.kinds.scripts.programs import make_secrets
 from seatrial.kinds.workloads import scheduler
 from seatrial.kinds.workloads.images import pull_failure
@@ -229,6 +229,8 @@ def _start_mains(pod: Body, world: World) -> Acts:
         return
     starts = {index: failed_start(pod, ("containers", index), world) for index in range(len(mains))}
     failed = {index: gone for index, gone in starts.items() if gone is not None}
+    for index, gone in failed.items():
+        yield from notes(pod, ("containers", index), world, gone, gone.unfollowed)
     yield from (_printed(pod, gone.course.says, gone) for gone in failed.values() if gone.course.says)
     if failed:
         yield from _crash_loop(pod, world, failed)

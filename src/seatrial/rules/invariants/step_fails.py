@@ -7,7 +7,8 @@ If there is none, this finding is reported. It shows the engine's error, the obj
 led to it.
 
 `will` means that the step fails on an ordinary cluster, on a slow one and on a fast one, even if it fails for different
-reasons. `likely` means that it fails on an ordinary one, but not on all of them, and `may` that it does not.
+reasons. `likely` means that it fails on an ordinary one, but not on all of them, and `may` that it does not, or that it
+fails after a line of a script that is not followed: the finding names the line.
 
 Steps that fail for the same reason are reported once. A step that fails only because an earlier one did - `has no
 deployed releases` after a failed install - is not reported again.
