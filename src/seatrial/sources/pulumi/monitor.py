@@ -47,7 +47,7 @@ from seatrial.sources.pulumi.charts import (
     version_of,
 )
 from seatrial.sources.pulumi.components import ordered_children
-from seatrial.sources.pulumi.locks import LockedProvider, locked_provider
+from seatrial.sources.pulumi.locks import locked_provider
 from seatrial.sources.pulumi.lookups import RenderedChart, generated, rendered
 from seatrial.sources.pulumi.naming import NAMESPACE, NOT_KNOWN, as_object, scoped, suffix
 from seatrial.sources.pulumi.options import aliases_of, options_of
@@ -56,6 +56,7 @@ from seatrial.sources.pulumi.providers import (
     elsewhere,
     left_out,
     manner_of,
+    older_provider,
     settings_of,
     without_objects,
 )
@@ -93,7 +94,7 @@ class Monitor:
         self.pins: list[Pin] = []
         self.notes: list[str] = []
         self._locked = locked_provider(project.folder, self._root)
-        self.warnings: list[str] = [*_older_provider(project, self._locked)]
+        self.warnings: list[str] = [*older_provider(project, self._locked)]
         self._answers = {"register": self._register, "read": self._read, "call": self._call}
 
     def answer(self, message: Body) -> Body:
@@ -411,12 +412,3 @@ def _unawaited(resource: Resource) -> Resource:
     meta = metadata(resource.body)
     annotations = {**annotations_of(resource.body), SKIP_AWAIT: "true"}
     return replace(resource, body={**resource.body, "metadata": {**meta, "annotations": annotations}})
-
-
-def _older_provider(project: PulumiProject, locked: LockedProvider | None) -> Iterator[str]:
-    """A warning about a program that is locked to a provider that creates objects in another way."""
-    if locked is not None and locked.upserts:
-        yield (
-            f"{project.typed(locked.file)} has pulumi-kubernetes {locked.version}: before 4.29 a creation takes over "
-            "an existing object, and is rehearsed so; everything else is as in 4.32"
-        )

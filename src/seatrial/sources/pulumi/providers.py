@@ -6,12 +6,14 @@ ones count as the same cluster, different ones as different clusters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
 from seatrial.model.program import KUBERNETES, PROVIDER, Manner, Registration, short
 from seatrial.model.resource import Body
+from seatrial.sources.pulumi.locks import LockedProvider
+from seatrial.sources.pulumi.project import PulumiProject
 from seatrial.sources.pulumi.values import UNKNOWN
 
 CLUSTER = ("kubeconfig", "context", "cluster")
@@ -79,3 +81,12 @@ def _cluster(settings: Body) -> tuple[str, ...]:
 
 def _is_on(settings: Body, key: str) -> bool:
     return str(settings.get(key) or "").lower() == "true"
+
+
+def older_provider(project: PulumiProject, locked: LockedProvider | None) -> Iterator[str]:
+    """A warning about a program that is locked to a provider that creates objects in another way."""
+    if locked is not None and locked.upserts:
+        yield (
+            f"{project.typed(locked.file)} has pulumi-kubernetes {locked.version}: before 4.29 a creation takes over "
+            "an existing object, and is rehearsed so; everything else is as in 4.32"
+        )
