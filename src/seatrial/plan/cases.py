@@ -119,7 +119,8 @@ def with_created_namespace(trial: Trial, case: Case, engine: Engine[Any], opened
     flag = engine.namespace_flag
     if not flag or release is None or release.namespace == "default" or not _is_rendered(first, engine, opened):
         return None
-    contains = any(one.ref == Ref("Namespace", "", release.namespace) for one in release.resources)
+    homes = (one for one in release.resources if one.ref == Ref("Namespace", "", release.namespace))
+    contains = any(not hooks.is_hook(one.body) for one in homes)  # As a hook it is deleted, whoever created it.
     if flag in first.flags or not (contains or looks_up_namespaces(opened.chart(first.source).files)):
         return None
     return replace(trial, steps=(replace(first, flags=(*first.flags, flag)), *trial.steps[1:]))
