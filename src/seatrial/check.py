@@ -167,7 +167,7 @@ def _checked(
     options: CheckOptions, progress: Callable[[str], None], begun: Begun = NOT_BEGUN, *, onward: bool = True
 ) -> _Checked:
     """`onward` looks behind what stops a trial."""
-    trials = list(_trials(list(plans(options)), progress, begun))
+    trials = list(_trials(list(plans(options, goes_on=True)), progress, begun))
     trials, options, notes = _without_placeholders(trials, options, progress)
     seen = [one for trial in trials for one in trial.seen]
     found = findings(seen, all_rules())
@@ -210,7 +210,7 @@ def _without_placeholders(
     if not notes or len(notes) < len(default) or len(options.inputs) > 1:
         return trials, options, []
     without = replace(options, placeholders=True)
-    planned = list(plans(without))
+    planned = list(plans(without, goes_on=True))
     known = {(one.played.plan.engine, one.name): one for one in trials}
     new = _trials([plan for plan in planned if (plan.engine, plan.case.name) not in known], progress)
     kept = [known.get((plan.engine, plan.case.name)) or next(new) for plan in planned]
@@ -341,7 +341,7 @@ def _result(
     seen: list[ComparedRehearsal], findings: tuple[Finding, ...], line: Callable[[Place], str | None]
 ) -> Result:
     cases = [one.case for one in seen]
-    resources = {resource.ref: resource for case in cases for resource in case.all_resources()}
+    resources = {resource.ref: resource for case in cases for resource in case.given_resources()}
     prerequisites = {(one.object, one.why): one for case in cases for one in case.assumed}
     places = {place for finding in findings for place in finding.places}
     unfollowed = unfollowed_notes(one.rehearsal for one in seen)
@@ -379,7 +379,7 @@ def _not_rehearsed(cases: list[Case]) -> Iterator[NotRehearsed]:
 
 def _sources(cases: Iterable[Case]) -> dict[Ref, Place]:
     """The place of every object. Takes another rendering of each chart, and all nodes of its documents."""
-    resources = {resource.ref: resource for case in cases for resource in case.all_resources()}
+    resources = {resource.ref: resource for case in cases for resource in case.given_resources()}
     return {ref: place_of(resource.place()) for ref, resource in resources.items()}
 
 
@@ -401,7 +401,7 @@ class One(Struct, frozen=True):
 
 def run(options: CheckOptions, schedule: Schedule, *, seed: int = 0, mix: Mix | None = None) -> One:
     """Rehearse the first case of the input once."""
-    plan = next(plans(options))
+    plan = next(plans(options, goes_on=True))
     rehearsal = rehearse(plan, schedule, seed=seed, mix=mix)
     return One(mask_of([(rehearsal, plan.case)]).whole(rehearsal), plan.case, plan.expected)
 
@@ -409,11 +409,11 @@ def run(options: CheckOptions, schedule: Schedule, *, seed: int = 0, mix: Mix | 
 def run_both(options: CheckOptions, schedule: Schedule, **pace: Any) -> tuple[One, EngineAgreement]:
     """The same with the user's binary and without it, compared."""
     one = run(options, schedule, **pace)
-    plan = next(simulated_plans(options, [next(plans(options))]))
+    plan = next(simulated_plans(options, [next(plans(options, goes_on=True))]))
     return one, agreement(rehearse(plan, schedule, **pace), one.rehearsal, one.case)
 
 
 def run_to_store(options: CheckOptions, schedule: Schedule, **pace: Any) -> One:
     """The same with everything that a check has, the engine's other major version included."""
-    plan = next(plans(options))
+    plan = next(plans(options, goes_on=True))
     return One(compared(rehearse(plan, schedule, **pace), plan), plan.case)

@@ -81,7 +81,8 @@ class ReleaseFlags:
     `helm get all` output or rendered YAML; FILE@REVISION picks one). Rehearses install OLD, upgrade, upgrade again,
     rollback, uninstall, reinstall."""
     steps: Annotated[Texts, flag("--steps", group=REHEARSAL, value="NAME,NAME")] = ()
-    """Steps to rehearse, such as install,upgrade (default: all)."""
+    """Steps to rehearse, such as install,upgrade (default: all, and for a chart without --from an upgrade to a
+    simulated next version)."""
     engine: Annotated[Texts, flag("--engine", group=REHEARSAL, value="NAME[@VERSION]")] = ()
     """Deployment engine: helm, kubectl, argocd, flux or pulumi (default: the one that fits the input). Repeatable."""
     helm_binary: Annotated[str, flag("--helm-binary", group=REHEARSAL, value="PATH")] = ""

@@ -17,6 +17,7 @@ from seatrial.model.resource import Body
 from seatrial.model.snapshot import Snapshot
 from seatrial.model.trial import Step
 from seatrial.sources import CHART, git, kind_of
+from seatrial.sources.charts.next_version import next_values
 from seatrial.sources.charts.values import merged, merged_values
 from seatrial.sources.manifests.reading import read_manifests
 from seatrial.sources.opened import Opened
@@ -68,7 +69,7 @@ def release_of(
         path = opened.path(step.source)
         name = step.release or setting.release or PurePath(path).stem or "app"
         return read(path, namespace=namespace, release=name)
-    chart = opened.chart(step.source)
+    chart = opened.chart_of(step)
     name = step.release or setting.release or chart.release
     values = values_of(step, setting)
     return opened.render(chart, values, turn=turn, release=name, namespace=namespace, **served(setting))
@@ -84,7 +85,8 @@ def values_of(step: Step, setting: Setting) -> Body:
     opened, flags = setting.opened, setting.values
     files = (*map(opened.path, step.values), *flags.files)
     of_case = opened.case_values(setting.case)
-    return merged(of_case, merged_values(replace(flags, files=files, set=(*step.set, *flags.set))))
+    given = merged(of_case, merged_values(replace(flags, files=files, set=(*step.set, *flags.set))))
+    return given if step.next is None else next_values(opened.chart_of(step), given, step.next.kept)
 
 
 def served(setting: Setting) -> dict[str, Any]:

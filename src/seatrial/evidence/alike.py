@@ -56,7 +56,8 @@ def in_newest(finding: Finding, rehearsal: Rehearsal, case: Case) -> Finding:
     begun, deployed = rehearsal.steps[finding.step], case.releases[finding.step]
     same = (begun.release, begun.namespace)
     later = (m for m in moments(rehearsal, case) if (m.ended.release, m.ended.namespace) == same)
-    release = next((m.release for m in reversed([*later]) if m.release and m.ended.role in DEPLOYS), None)
+    given = (m for m in reversed([*later]) if not m.ended.next_version and m.ended.role in DEPLOYS)
+    release = next((m.release for m in given if m.release), None)
     if release is None or begun.role == "back" or release.program is not None:
         return finding
     old = {one.origin: one for one in case.all_resources() if one.origin.number}

@@ -36,9 +36,9 @@ def owner_of(moment: Moment, ref: Ref, seen: Body | None = None) -> Ref | None:
 
 
 def newest(rehearsal: Rehearsal, case: Case) -> tuple[Moment, Release] | None:
-    """The last install or upgrade, and its release."""
+    """The last install or upgrade of the input as it is, and its release."""
     for moment in reversed([*moments(rehearsal, case)]):
-        if moment.release is not None and moment.ended.action in DEPLOYS:
+        if moment.release is not None and not moment.release.next_version and moment.ended.action in DEPLOYS:
             return moment, moment.release
     return None
 

@@ -102,7 +102,7 @@ def found(
         action=moment.ended.action,
         objects=tuple(objects),
         message=message,
-        details=tuple(filter(None, details)),
+        details=tuple(filter(None, (*details, simulated(moment)))),
         pointers=tuple(dict.fromkeys(line(one) if isinstance(one, Place) else one for one in places)),
         evidence=tuple(event.index for event in evidence),
         confirm=confirm,
@@ -115,6 +115,14 @@ def found(
         removal=removal,
         removes=moment.ended.role == "remove",
     )
+
+
+def simulated(moment: Moment) -> str:
+    """The sentence about a next version, which nobody wrote; empty for an input as it is."""
+    if not moment.ended.next_version:
+        return ""
+    raised = "its version, its appVersion and the image tags of its values are raised"
+    return f"The next version {moment.ended.next_version} is simulated: the same chart, of which {raised}."
 
 
 def _deployed_before(rehearsal: Rehearsal, case: Case, step: int) -> Release | None:

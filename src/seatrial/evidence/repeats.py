@@ -15,7 +15,7 @@ from seatrial.evidence.secret_data import secret_data
 from seatrial.helm.records import NAME as RECORD
 from seatrial.model import lazy_re
 from seatrial.model.release import Case
-from seatrial.model.resource import Body, Path, Ref, annotations_of, labels_of
+from seatrial.model.resource import Body, Path, Ref, annotations_of, changed_paths, labels_of
 from seatrial.model.timeline import Event, Rehearsal
 
 DEPLOYS = ("install", "replace")
@@ -42,7 +42,7 @@ class RepeatedWrite(Struct, frozen=True):
         """The fields that changed; empty if the object was created or deleted."""
         if self.before is None or self.after is None:
             return ()
-        return tuple(changed(_content(self.before), _content(self.after)))[:FIELDS_MAX]
+        return tuple(changed_paths(_content(self.before), _content(self.after)))[:FIELDS_MAX]
 
 
 def changes(rehearsal: Rehearsal, case: Case) -> Iterator[RepeatedWrite]:
@@ -105,17 +105,3 @@ def _content(body: Body | None) -> Body | None:
         rest["data"] = {key: value for key, value in secret_data(body).items() if value}
     marks = {key: value for key, value in annotations_of(body).items() if key != LAST_APPLIED}
     return {**rest, "metadata": {"labels": labels_of(body), "annotations": marks}}
-
-
-def changed(before: object, after: object, at: Path = ()) -> Iterator[Path]:
-    """The paths at which two values differ."""
-    if before == after:
-        return
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in sorted({*before, *after}):
-            yield from changed(before.get(key), after.get(key), (*at, key))
-    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for index, pair in enumerate(zip(before, after, strict=True)):
-            yield from changed(*pair, (*at, index))
-    else:
-        yield at

@@ -44,7 +44,9 @@ def same_again(rehearsal: Rehearsal, case: Case) -> Iterator[tuple[int, int]]:
 
 def same_input(one: Release | None, other: Release | None) -> bool:
     """Whether two releases have the same chart and values."""
-    return one is not None and other is not None and (one.source, one.values) == (other.source, other.values)
+    if one is None or other is None:
+        return False
+    return (one.source, one.values, one.next_version) == (other.source, other.values, other.next_version)
 
 
 def written_otherwise(case: Case, step: int, ref: Ref) -> Resource | None:

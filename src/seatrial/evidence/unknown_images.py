@@ -20,7 +20,7 @@ def unknown_images(cases: Iterable[Case]) -> Iterator[str]:
     """Each image once, in the order of the objects that run it."""
     seen: set[str] = set()
     for case in cases:
-        for resource in case.all_resources():
+        for resource in case.given_resources():
             for image in _unknown(resource.body, resource.ref.kind):
                 if image not in seen:
                     seen.add(image)

@@ -17,8 +17,8 @@ def written(seen: Iterable[ComparedRehearsal], resolve: Resolve) -> Iterator[Wri
     newest: dict[tuple[str, str, str, str], Release] = {}
     for one in seen:
         for moment in moments(one.rehearsal, one.case):
-            if moment.release is not None and moment.ended.role in DEPLOYS:
-                ended = moment.ended
+            ended = moment.ended
+            if moment.release is not None and not ended.next_version and ended.role in DEPLOYS:
                 engine = one.rehearsal.engine.name
                 newest[one.case.name, engine, ended.release, ended.namespace] = moment.release
     resources = (r for release in newest.values() for r in (*release.resources, *release.crds, *release.left_out))

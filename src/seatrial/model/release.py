@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 from typing import TypeVar, cast
@@ -165,6 +165,8 @@ class Release(Struct, frozen=True, omit_defaults=True, dict=True):
     """The name of its chart, as in Chart.yaml."""
     notes: tuple[str, ...] = ()
     """What was left out when it was rendered, each a sentence."""
+    next_version: str = ""
+    """The version to which its chart was raised in memory, to rehearse the upgrade to a next version."""
 
     def find(self, ref: Ref) -> Resource | None:
         crds = (crd for crd in self.crds if crd.ref == ref)
@@ -245,5 +247,12 @@ class Case(Struct, frozen=True, omit_defaults=True):
         return next((one for one in self.brought if one.resource.ref == ref), None)
 
     def all_resources(self) -> Iterator[Resource]:
-        releases = (self.before, *self.releases)
-        return (r for release in releases if release for r in (*release.resources, *release.crds))
+        return _resources((self.before, *self.releases))
+
+    def given_resources(self) -> Iterator[Resource]:
+        """All resources of the input as it is, without those of a simulated next version."""
+        return _resources(one for one in (self.before, *self.releases) if one and not one.next_version)
+
+
+def _resources(releases: Iterable[Release | None]) -> Iterator[Resource]:
+    return (r for release in releases if release for r in (*release.resources, *release.crds))

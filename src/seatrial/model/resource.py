@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -124,3 +124,17 @@ def listed(body: Any, *path: str | int) -> list[Any]:
     """The list at `path`, or an empty one."""
     found = dig(body, *path)
     return found if isinstance(found, list) else []
+
+
+def changed_paths(before: object, after: object, at: Path = ()) -> Iterator[Path]:
+    """The paths at which two values differ."""
+    if before == after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in sorted({*before, *after}):
+            yield from changed_paths(before.get(key), after.get(key), (*at, key))
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, pair in enumerate(zip(before, after, strict=True)):
+            yield from changed_paths(*pair, (*at, index))
+    else:
+        yield at

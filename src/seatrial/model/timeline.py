@@ -233,6 +233,13 @@ class StepResult(Struct, frozen=True, omit_defaults=True):
     """Controllers that never converge. They were stopped."""
     again: Outcome | None = None
     """The outcome when the step was repeated unchanged. It differs only after a race."""
+    next_version: str = ""
+    """The version to which the chart of `source` was raised in memory; empty for a source as it is."""
+
+    @property
+    def deploys(self) -> str:
+        """Its source as reports name it: `v2`, `v2 (next version 1.2.4)`."""
+        return f"{self.source} (next version {self.next_version})" if self.next_version else self.source
 
 
 class Rehearsal(Struct, frozen=True, omit_defaults=True, dict=True):

@@ -113,6 +113,14 @@ class Expected(Struct, frozen=True):
         return self.trial == Expectations() and all(one == StepExpectation() for one in self.steps)
 
 
+class NextVersion(Struct, frozen=True):
+    """A chart that is raised in memory, as its next release would be: version, appVersion and image tags."""
+
+    version: str
+    kept: tuple[str, ...] = ()
+    """Image tags that stay: the chart does not render with another one."""
+
+
 class Step(Struct, frozen=True):
     """One action of one engine."""
 
@@ -139,6 +147,8 @@ class Step(Struct, frozen=True):
     fresh: bool = False
     """Whether the cluster is empty when this step begins: the first of a rebuild."""
     expect: StepExpectation = StepExpectation()
+    next: NextVersion | None = None
+    """Deploys the next version of the source, which is simulated."""
 
 
 class Trial(Struct, frozen=True):

@@ -136,7 +136,10 @@ def refused(
     way_out: Iterable[str],
     confirm: str,
 ) -> Finding:
-    """One finding: what changed, the error, what the failed step leaves behind, and what does not help."""
+    """One finding: what changed, the error, what the failed step leaves behind, and what does not help.
+
+    `way_out` is that of a change which was meant; for a version in such a field the rule has its own.
+    """
     written = refusal.written
     paths = [difference.path for difference in changed] or [("metadata", "name")]
     return found(
@@ -150,7 +153,7 @@ def refused(
             f'The API server rejects it: "{shortened(refusal.event.message, refusal.event.refusal)}"',
             *_what_else(rehearsal, case, refusal),
         ),
-        way_out=way_out,
+        way_out=() if rehearsal.steps[refusal.step].next_version else way_out,
         places=[written.place(*path) for path in paths[:DIFFERENCES_MAX]] if written else [],
         evidence=[refusal.event],
         confirm=confirm,

@@ -101,7 +101,7 @@ def with_second_upgrade(trial: Trial, case: Case) -> Trial | None:
 
     Such a hook replaces an object of the first revision, and only the second upgrade shows what happens without that.
     """
-    same = [step for step in trial.steps if step.source == trial.steps[0].source]
+    same = [step for step in trial.steps if step.source == trial.steps[0].source and not step.next]
     if len(same) != 2 or trial.steps[:2] != tuple(same):
         return None
     old, new = case.releases[:2]

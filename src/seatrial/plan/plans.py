@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -15,13 +16,12 @@ from seatrial.engines.engine import configured, load
 from seatrial.engines.setting import Setting
 from seatrial.helm.binary import stand_in_for_library
 from seatrial.helm.history import History, existing_objects, records_of
-from seatrial.helm.records import record_name
 from seatrial.kinds.core.crd import api_versions
 from seatrial.model.engine import EngineId, engine_id
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.options import CheckOptions
 from seatrial.model.release import Case, Release
-from seatrial.model.result import NotRehearsed, Prerequisite
+from seatrial.model.result import NotRehearsed
 from seatrial.model.trial import Step, Trial
 from seatrial.plan.cases import with_created_namespace, with_second_upgrade
 from seatrial.plan.chosen_steps import chosen, with_detour
@@ -29,6 +29,7 @@ from seatrial.plan.crowds import refuse_crowds
 from seatrial.plan.health_checks import tried_health_checks
 from seatrial.plan.libraries import removed_helpers, without_values
 from seatrial.plan.matrix import Cell, cells, differences, not_chosen, transitions, without_difference
+from seatrial.plan.next_version import Shown, planned_with_next_version
 from seatrial.plan.plan import Plan
 from seatrial.plan.playable import playable
 from seatrial.plan.prerequisites import needed
@@ -49,6 +50,7 @@ from seatrial.plan.prerequisites.found import (
     not_evaluated,
     other_kinds,
     split_found,
+    stored_release,
     with_snapshot,
     with_values,
 )
@@ -83,8 +85,8 @@ RENDERINGS_MAX = 3
 """An assumed kind may enable a template, whose objects may need another kind."""
 
 
-def plans(options: CheckOptions) -> Iterator[Plan]:
-    """Every case of every input, for every engine."""
+def plans(options: CheckOptions, *, goes_on: bool = False) -> Iterator[Plan]:
+    """Every case of every input, for every engine; `goes_on`: up to the next version of a chart."""
     limit_to(options.limits)
     stand_in_for_library(options.helm_binary)
     repos_of(options.repos)
@@ -105,7 +107,7 @@ def plans(options: CheckOptions) -> Iterator[Plan]:
         elif options.consumers:
             yield from refuse_crowds(_of_library(path, options))
         else:
-            yield from refuse_crowds(_of_input(path, kind, options))
+            yield from refuse_crowds(_of_input(path, kind, options, goes_on=goes_on))
 
 
 def simulated_plans(options: CheckOptions, real: Sequence[Plan]) -> Iterator[Plan]:
@@ -113,7 +115,7 @@ def simulated_plans(options: CheckOptions, real: Sequence[Plan]) -> Iterator[Pla
     if len(options.inputs) > 1:
         raise CannotContinue("--compare-engines needs exactly one input")
     engines = dict.fromkeys(simulated_engine(plan.engine) for plan in real)
-    return plans(replace(without_binaries(options), engines=tuple(engines), compare_engines=False))
+    return plans(replace(without_binaries(options), engines=tuple(engines), compare_engines=False), goes_on=True)
 
 
 def newest_releases(options: CheckOptions) -> list[Release]:
@@ -127,7 +129,7 @@ def newest_releases(options: CheckOptions) -> list[Release]:
     return list(newest.values())
 
 
-def _of_input(path: str, kind: InputKind, options: CheckOptions) -> Iterator[Plan]:
+def _of_input(path: str, kind: InputKind, options: CheckOptions, *, goes_on: bool) -> Iterator[Plan]:
     """The default trial of a chart, of manifests or of a program."""
     if kind == MANIFESTS and git.is_ref(options.old):
         why = f"--from {options.old} works for charts and Pulumi programs, but {path} contains manifests"
@@ -142,7 +144,9 @@ def _of_input(path: str, kind: InputKind, options: CheckOptions) -> Iterator[Pla
         every = load(engine.name).default_trial(options.instead or path, options.old, deployed)
         steps = with_detour(chosen(every, options.steps, engine.name), options.detour, engine.name)
         trial = Trial(engines=(engine,), steps=steps, release=_one_release(path, kind, opened, options))
-        yield from _of_trial(trial, opened, replace(options, engines=()), history, engines)
+        is_first = kind == CHART and not (options.old or options.steps or history)
+        going_on = goes_on and is_first
+        yield from _of_trial(trial, opened, replace(options, engines=()), history, engines, goes_on=going_on)
         if options.matrix:
             if engine.name != HELM.name:
                 raise CannotContinue(
@@ -242,8 +246,13 @@ def _of_trial(
     options: CheckOptions,
     history: History | None = None,
     others: Sequence[EngineId] = (),
+    *,
+    goes_on: bool = False,
 ) -> Iterator[Plan]:
-    """The cases of a trial, for each of its engines; `others` rehearse the same input."""
+    """The cases of a trial, for each of its engines; `others` rehearse the same input.
+
+    `goes_on`: up to the next version of the chart.
+    """
     engines = tuple(map(engine_id, options.engines)) or trial.engines
     for name in given_binaries(options):
         if not any(engine.name == name or renders(name) for engine in engines):
@@ -251,12 +260,15 @@ def _of_trial(
             raise CannotContinue(f"{flag_of(name)} needs the engine {name}, but the input is rehearsed with {named}")
     names = {one.name for one in (*engines, *others)}
     for engine in engines:
+        shown: set[Shown] = set()
 
-        def plan(case: str, variant: Trial, engine: EngineId = engine) -> Plan:
+        def plan(case: str, variant: Trial, engine: EngineId = engine, shown: set[Shown] = shown) -> Plan:
             setting = setting_of(variant, engine, case, opened, options, history)
-            planned = plan_of(variant, setting)
-            if not opened.base and not options.steps and (again := with_second_upgrade(variant, planned.case)):
-                planned = plan_of(again, setting)
+            again = partial(_planned_again if not opened.base and not options.steps else plan_of, setting=setting)
+            if goes_on and not case.startswith("--"):
+                planned = planned_with_next_version(variant, setting, load(engine.name), again, shown)
+            else:
+                planned = again(variant)
             releases = filter(None, planned.case.releases)
             created = only_created(releases, "" if opened.base else opened.beside, names)
             return _with(planned, not_rehearsed=(*planned.case.not_rehearsed, *created))
@@ -317,6 +329,13 @@ def setting_of(
     return configured(load(engine.name), setting, trial)
 
 
+def _planned_again(trial: Trial, setting: Setting) -> Plan:
+    """The plan of a trial, with its upgrade twice if only the second one shows what a new hook does."""
+    planned = plan_of(trial, setting)
+    again = with_second_upgrade(trial, planned.case)
+    return plan_of(again, setting) if again else planned
+
+
 def plan_of(trial: Trial, setting: Setting) -> Plan:
     history = setting.history
     before = history.current.release if history else None
@@ -341,7 +360,7 @@ def plan_of(trial: Trial, setting: Setting) -> Plan:
         releases=tuple(step.release for step in steps),
         before=before,
         assumed=(
-            *(_stored(history, setting) if history else ()),
+            *(stored_release(history, setting) if history else ()),
             *(replace(prerequisite, ref=needed.ref_in_cluster(body)) for body, prerequisite in late.assumed),
             *(() if setting.only or setting.snapshot else needed.default_storage(given)),
         ),
@@ -387,16 +406,6 @@ def _with(plan: Plan, **fields: Any) -> Plan:
 def _touches_others(release: Release) -> bool:
     """Whether a program reads or patches existing objects."""
     return release.program is not None and any(one.object for one in release.program.registrations)
-
-
-def _stored(history: History, setting: Setting) -> Iterator[Prerequisite]:
-    current = history.current
-    record = f"Secret/{history.namespace}/{record_name(history.name, current.number)}"
-    assumed = "its objects are assumed to be in the cluster exactly as recorded"
-    if setting.snapshot is not None:
-        assumed = "its objects are in the cluster as they were found"
-    why = f"read from {history.source} ({current.status}); {assumed}"
-    yield Prerequisite(record, why)
 
 
 def minor_of(asked: str) -> str:

@@ -24,12 +24,14 @@ from seatrial.helm import records as helmrecords
 from seatrial.helm.versions import CRDS_NOT_AWAITED
 from seatrial.kinds.operators.olm import is_installed
 from seatrial.kinds.tables.catalogue import CATALOGUE
+from seatrial.model.engine import Action
 from seatrial.model.errors import CannotContinue, TryAgain
 from seatrial.model.mix import Mix, Pacing
 from seatrial.model.refusal import joined, renumbered
 from seatrial.model.release import Case
 from seatrial.model.resource import Body, Ref, dig, labels_of, metadata, uid_of
 from seatrial.model.timeline import Event, Outcome, Rehearsal, Schedule, StepResult, renumbered_result
+from seatrial.model.trial import Step
 from seatrial.plan.plan import Plan
 from seatrial.play import timed_out_hooks
 from seatrial.play.embedded_helm import writes_of
@@ -228,14 +230,20 @@ def _play(stage: _Stage, index: int, planned: PlannedStep[Any]) -> StepResult:
         operations=ended.operations,
         reconciled=ended.reconciled,
         by=engine.label,
-        act=action.called(step.flags),
+        act=_called(action, step),
         role=action.role,
         explicit=engine.explicit,
         failure=ended.failure,
         again=again,
         killed=bool(step.kill),
         settled=step.settle,
+        next_version=step.next.version if step.next else "",
     )
+
+
+def _called(action: Action, step: Step) -> str:
+    """The act in sentences: `helm upgrade`, `helm upgrade to the next version`."""
+    return f"{action.called(step.flags)} to the next version" if step.next else action.called(step.flags)
 
 
 def _unrest(cluster: Cluster) -> tuple[str, ...]:

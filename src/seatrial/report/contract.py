@@ -65,6 +65,9 @@ class JsonStep(Struct, frozen=True, omit_defaults=True):
     warnings: list[str] = []
     again: Annotated[Outcome | None, Meta(description="How the step ended when it was retried unchanged.")] = None
     operations: Annotated[list[JsonOperation], Meta(description="Argo CD: one for each Application.")] = []
+    next_version: Annotated[
+        str, Meta(description="The version to which the chart of `source` is raised in memory; empty for it as it is.")
+    ] = ""
 
 
 class JsonPlayed(Struct, frozen=True, omit_defaults=True):

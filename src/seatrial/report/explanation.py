@@ -103,7 +103,7 @@ def _step(number: int, rehearsal: Rehearsal) -> str:
     if not 0 <= number < len(rehearsal.steps):
         return "Before the first step"
     step = rehearsal.steps[number]
-    return f"Step {number + 1}, {step.action}{f' {step.source}' if step.source else ''}"
+    return f"Step {number + 1}, {step.action}{f' {step.deploys}' if step.deploys else ''}"
 
 
 def _event(event: Event) -> str:

@@ -158,6 +158,6 @@ def _step_heading(rehearsal: Rehearsal, index: int, indent: str) -> Line:
     if not 0 <= index < len(rehearsal.steps):
         return line(indent, Piece("=", "place"), " before the first step:")
     step = rehearsal.steps[index]
-    source = f" {step.source}" if step.source else ""
+    source = f" {step.deploys}" if step.deploys else ""
     outcome = Piece(step.outcome, OUTCOMES[step.outcome])
     return line(indent, Piece("=", "place"), f" step {index + 1}, {step.action}{source} (", outcome, "):")

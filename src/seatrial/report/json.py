@@ -124,6 +124,7 @@ def _step(step: StepResult) -> JsonStep:
         warnings=list(step.warnings),
         again=step.again,
         operations=[_operation(operation) for operation in step.operations],
+        next_version=step.next_version,
     )
 
 

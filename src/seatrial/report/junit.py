@@ -76,7 +76,7 @@ def _suite(element: Element, suite: Suite, result: Result) -> None:
     for rehearsal in suite.rehearsals:
         for number, step in enumerate(rehearsal.steps, start=1):
             if step.outcome == "ok":
-                source = f" {step.source}" if step.source else ""
+                source = f" {step.deploys}" if step.deploys else ""
                 _case(element, suite, names, one_line(f"step {number}, {step.action} {step.release}{source}"))
     for part in result.not_rehearsed:
         if part.is_about(suite.case):

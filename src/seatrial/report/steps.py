@@ -40,6 +40,12 @@ class Row(Struct, frozen=True):
     """Sentences for numbers that no finding explains."""
     schedule: str = ""
     """If the step ends differently by schedule: the schedules of this row."""
+    is_next: bool = False
+    """Whether it deploys the next version, which is simulated."""
+
+    @property
+    def words(self) -> str:
+        return f"{self.action} to the next version" if self.is_next else self.action
 
 
 class StepsTable(Struct, frozen=True):
@@ -98,7 +104,7 @@ def _named(tables: Iterable[StepsTable]) -> Iterator[Line]:
     cases: dict[tuple[str, str], list[str]] = {}
     for table in tables:
         first = next(row for row in table.rows if not _row_is_well(row))
-        why = f"{first.action} {_outcome(first)}" if first.outcome != "ok" else f"{first.action}: {first.amiss}"
+        why = f"{first.words} {_outcome(first)}" if first.outcome != "ok" else f"{first.words}: {first.amiss}"
         cases.setdefault((table.engine, why), []).extend(table.cases)
     for (engine, why), named in cases.items():
         yield line(Piece(engine, "strong"), f", {_cases(named)}: ", Piece(why, "bad"))
@@ -133,7 +139,7 @@ def _well(tables: Iterable[StepsTable]) -> Iterator[Line]:
 def _action(row: Row, rows: Sequence[Row], own: str) -> str:
     """The action of a step; one that deploys what an earlier step deployed has `own` after it."""
     again = any(other.source == row.source != "" for other in rows[: row.number - 1])
-    return f"{row.action}{own if again else ''}"
+    return f"{row.words}{own if again else ''}"
 
 
 def _is_well(table: StepsTable) -> bool:
@@ -177,7 +183,7 @@ def _tables(
 
 def _trial_of(played: Played) -> tuple[str, str, tuple[tuple[str, str, str], ...]]:
     """The key of a trial: several inputs are several trials."""
-    steps = tuple((step.action, step.source, step.release) for step in played.rehearsal.steps)
+    steps = tuple((step.action, step.deploys, step.release) for step in played.rehearsal.steps)
     return played.case, str(played.rehearsal.engine), steps
 
 
@@ -196,7 +202,8 @@ def _rows(trial: Sequence[Played], findings: Sequence[Finding]) -> Iterator[Row]
 
 
 def _as_row(index: int, step: StepResult) -> Row:
-    return Row(index + 1, step.action, step.source, step.outcome, step.error, _done(step), _amiss(step))
+    done = _done(step), _amiss(step)
+    return Row(index + 1, step.action, step.deploys, step.outcome, step.error, *done, is_next=bool(step.next_version))
 
 
 def _done(step: StepResult) -> str:

@@ -61,8 +61,8 @@ def _report(rehearsal: Rehearsal, page: Page) -> Iterator[Line]:
 
 
 def _step(index: int, step: StepResult, events: Sequence[Event], table: EventLayout, page: Page) -> Iterator[Line]:
-    source = f" {step.source}" if step.source else ""
-    release = f" {'as' if step.source else 'of'} {step.release}" if step.release else ""
+    source = f" {step.deploys}" if step.deploys else ""
+    release = f" {'as' if step.deploys else 'of'} {step.release}" if step.release else ""
     yield line(Piece(f"{index + 1}  {step.action}{source}", "strong"), Piece(f"{release} in {step.namespace}", "faint"))
     if not page.quiet:
         yield from _events(events, table, page)

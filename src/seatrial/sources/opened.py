@@ -10,10 +10,12 @@ import msgspec
 
 from seatrial.model.release import Release
 from seatrial.model.resource import Body
+from seatrial.model.trial import Step
 from seatrial.sources import git
 from seatrial.sources.charts.chart import ChartSource, open_chart
 from seatrial.sources.charts.conditions import has_conditions
 from seatrial.sources.charts.lacking import LackingChart
+from seatrial.sources.charts.next_version import raised
 from seatrial.sources.charts.rendering import render
 from seatrial.sources.charts.values import values_in
 from seatrial.text.source import Text
@@ -34,6 +36,7 @@ class Opened:
         self.folder = folder
         self._charts: dict[str, ChartSource] = {}
         self._cases: dict[str, Text] = {}
+        self._raised: dict[str, ChartSource | None] = {}
         self._releases: dict[tuple[str, bytes], Release] = {}
         self._asking: dict[str, bool] = {}
         self._kept: dict[object, object] = {}
@@ -46,6 +49,15 @@ class Opened:
         if path not in self._charts:
             self._charts[path] = open_chart(path, self.beside, self.folder)
         return self._charts[path]
+
+    def chart_of(self, step: Step) -> ChartSource:
+        """The chart that a step deploys: the one of its source, or the next version of that."""
+        chart = self.chart(step.source)
+        if step.next is None:
+            return chart
+        if chart.path not in self._raised:
+            self._raised[chart.path] = raised(chart)
+        return self._raised[chart.path] or chart
 
     def asks(self, chart: ChartSource) -> bool:
         """Whether a chart may render differently for another client, revision or cluster."""
@@ -60,7 +72,7 @@ class Opened:
 
     def render(self, chart: ChartSource, values: Body, *, turn: int = 0, **options: Any) -> Release:
         """A release, rendered once however many steps and cases deploy it; in another `turn`, once more."""
-        key = (chart.path, msgspec.json.encode([values, options, turn], order="sorted"))
+        key = (chart.path, msgspec.json.encode([values, options, turn, chart.next_version], order="sorted"))
         if key not in self._releases:
             self._releases[key] = render(chart, values, **options)
         return self._releases[key]

@@ -81,7 +81,7 @@ def _input(step: Step, setting: Setting, name: str) -> tuple[Body, Tree]:
     """The input as the source of the Application that is assumed."""
     source: Body = {"repoURL": INPUT, "path": "."}
     if is_chart(step, setting):
-        chart = setting.opened.chart(step.source)
+        chart = setting.opened.chart_of(step)
         values = msgspec.yaml.encode(values_of(step, setting)).decode()
         helm = {"releaseName": name, "values": values}
         return {**source, "path": chart.name, "helm": helm}, unpacked(chart.archive)

@@ -70,7 +70,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     settings: Settings = setting.config
     release = release_of(step, setting, turn=len(earlier))
     if is_chart(step, setting):
-        chart, values = setting.opened.chart(step.source), values_of(step, setting)
+        chart, values = setting.opened.chart_of(step), values_of(step, setting)
         release = replace(
             release,
             left_out=hooks_of_upgrades(chart, values, release, **served(setting)),

@@ -68,7 +68,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
     release, opened = release_of(step, setting, read=read_folder), setting.opened
     known = None
     if is_chart(step, setting):
-        prepared = _of_chart(Charted({}, opened.chart(step.source), values_of(step, setting), release), release)
+        prepared = _of_chart(Charted({}, opened.chart_of(step), values_of(step, setting), release), release)
     else:
         known = FluxSources(setting.repos, setting.charts, release.source, {}, served(setting), opened.kept(Shelf))
         prepared = prepare(release, known, _missing_in(setting))

@@ -1,9 +1,9 @@
 """Rehearsals that the other major version of Helm certainly repeats, so that it need not be rehearsed to compare.
 
 Helm 3 creates and patches where Helm 4 applies, in the same order of kinds. Where every write of Helm 4 created an
-object, left it unchanged or deleted it at once, nothing was refused, and only the control plane acted, the writes of
-Helm 3 are accepted as well. With `--wait`, all that Helm 4 wrote must be ready for Helm 3 when Helm 4 ends. Knows no
-differences of the versions: where one could show, the answer is no.
+object, left it unchanged, gave some of its fields another value or deleted it at once, nothing was refused, and only
+the control plane acted, the writes of Helm 3 are accepted as well. With `--wait`, all that Helm 4 wrote must be ready
+for Helm 3 when Helm 4 ends. Knows no differences of the versions: where one could show, the answer is no.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from seatrial.engines.act import HelmAct
 from seatrial.engines.engine import PlannedStep
 from seatrial.helm import hooks, records
 from seatrial.model.release import Release
-from seatrial.model.resource import Body, Ref, annotations_of
+from seatrial.model.resource import Body, Ref, annotations_of, changed_paths, dig
 from seatrial.model.timeline import Event, Rehearsal
 from seatrial.readiness import helm3
 
@@ -40,6 +40,8 @@ CONTROL_PLANE = frozenset(
     )
 )
 DID = frozenset((("apply", "created"), ("apply", "unchanged"), ("delete", "deleted")))
+CHANGED = ("apply", "changed")
+KEPT_BY_SERVER = tuple(("metadata", field) for field in ("managedFields", "resourceVersion", "generation"))
 RECORDED = frozenset((*DID, ("create", "created"), ("update", "changed")))
 """What may have happened to Helm's own records."""
 
@@ -85,7 +87,15 @@ def _is_plain_event(event: Event) -> bool:
     if records.NAME.fullmatch(event.object.name):
         return what in RECORDED
     # Templates that ask the cluster may render more than was planned.
-    return what in DID and _is_plain(event.object.kind, event.after or event.before or {})
+    done = what in DID or (what == CHANGED and _changes_values(event))
+    return done and _is_plain(event.object.kind, event.after or event.before or {})
+
+
+def _changes_values(event: Event) -> bool:
+    """Whether a write only gives fields another value: a patch of Helm 3 and an apply of Helm 4 then do the same."""
+    paths = (path for path in changed_paths(event.before, event.after) if path[:2] not in KEPT_BY_SERVER)
+    values = (dig(body, *path) for path in paths for body in (event.before, event.after))
+    return all(isinstance(value, str | int | float) for value in values)
 
 
 def _is_ready(rehearsal: Rehearsal, step: int) -> bool:

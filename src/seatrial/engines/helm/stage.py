@@ -91,7 +91,7 @@ def stage(step: Step, setting: Setting, earlier: Sequence[PlannedStep[Any]]) -> 
 
 def _deployed(step: Step, setting: Setting, before: Revisions) -> PlannedStep[HelmAct]:
     opened = setting.opened
-    chart = opened.chart(step.source)
+    chart = opened.chart_of(step)
     namespace = step.namespace or setting.namespace
     name = step.release or setting.release or chart.release
     given = values_of(step, setting)

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from seatrial.engines.setting import Setting
+from seatrial.helm.history import History
+from seatrial.helm.records import record_name
 from seatrial.kinds.core.crd import api_versions
 from seatrial.kinds.tables.catalogue import GROUPS
 from seatrial.model.errors import CannotContinue
@@ -14,6 +17,7 @@ from seatrial.model.masking import is_secret
 from seatrial.model.options import CheckOptions
 from seatrial.model.release import Release
 from seatrial.model.resource import Body, Ref, dig, name_of, ref_of
+from seatrial.model.result import Prerequisite
 from seatrial.model.snapshot import Snapshot
 from seatrial.model.trial import Assumptions
 from seatrial.sources.opened import Opened
@@ -112,3 +116,14 @@ def not_evaluated(snapshot: Snapshot | None) -> Iterator[str]:
 def named(snapshot: Snapshot) -> str:
     """The cluster, in sentences."""
     return f"the cluster of context {snapshot.context}" if snapshot.context else "the cluster"
+
+
+def stored_release(history: History, setting: Setting) -> Iterator[Prerequisite]:
+    """The record of the deployed release, as a prerequisite."""
+    current = history.current
+    record = f"Secret/{history.namespace}/{record_name(history.name, current.number)}"
+    assumed = "its objects are assumed to be in the cluster exactly as recorded"
+    if setting.snapshot is not None:
+        assumed = "its objects are in the cluster as they were found"
+    why = f"read from {history.source} ({current.status}); {assumed}"
+    yield Prerequisite(record, why)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from seatrial.evidence.repeats import changed
 from seatrial.graph.drawing import path
 from seatrial.helm import hooks
-from seatrial.model.resource import Path, dig
+from seatrial.model.resource import Path, changed_paths, dig
 from seatrial.model.timeline import Event
 
 CHANGES_MAX = 8
@@ -33,7 +32,7 @@ def changes_of(event: Event) -> Iterator[str]:
     # What a controller keeps up to date is not what people look for, and most of a timeline.
     if event.effect != "changed" or event.cause is not None or event.object.kind == "Secret" or not before or not after:
         return
-    paths = (at for at in changed(before, after) if not any(at[: len(own)] == own for own in KEPT_BY_THE_SERVER))
+    paths = (at for at in changed_paths(before, after) if not any(at[: len(own)] == own for own in KEPT_BY_THE_SERVER))
     found = list(islice(paths, CHANGES_MAX + 1))
     for at in found[:CHANGES_MAX]:
         yield _change(at, dig(before, *at), dig(after, *at))

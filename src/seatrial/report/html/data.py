@@ -197,7 +197,7 @@ def _rehearsal(played: Played, label: str, tables: _Tables, bodies: Bodies) -> d
 def _step(step: StepResult, tables: _Tables) -> dict[str, Any]:
     return {
         "action": one_line(step.action),
-        "source": one_line(step.source),
+        "source": one_line(step.deploys),
         "release": one_line(step.release),
         "namespace": one_line(step.namespace),
         "outcome": step.outcome,

@@ -64,13 +64,14 @@ def check(rehearsal: Rehearsal, case: Case) -> Iterator[Finding]:
     reported: set[Ref] = set()
     for refusal in refusals(rehearsal, case, ("Job",)):
         reported.add(refusal.ref)
-        act = Moment(rehearsal, case, refusal.step).act
+        moment = Moment(rehearsal, case, refusal.step)
+        there = "exists" if moment.ended.next_version else "of the previous revision still exists"
         yield refused(
             RULE,
             rehearsal,
             case,
             refusal,
-            message=f"{refusal.ref} of the previous revision still exists and is immutable: {act} fails",
+            message=f"{refusal.ref} {there} and is immutable: {moment.act} fails",
             changed=differences(refusal, ("spec",)),
             way_out=(
                 f"Make {refusal.ref} a hook, or let its name change with its template. Once, by hand: kubectl delete "

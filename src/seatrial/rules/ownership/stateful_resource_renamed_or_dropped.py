@@ -132,7 +132,7 @@ def _finding(moment: Moment, loss: LostData) -> Finding:
     who = moment.speaker
     none = "the new chart has none" if who not in KEPT_BY else "nothing replaces it"
     there = f"an empty {loss.successor.ref} replaces it" if loss.successor else none
-    act = moment.act if who in KEPT_BY else f"the {moment.ended.action}"
+    act = moment.act if who in KEPT_BY or moment.ended.next_version else f"the {moment.ended.action}"
     return found(
         RULE,
         moment,

@@ -77,6 +77,8 @@ class ChartSource(Struct, frozen=True, dict=True):
     """Dependencies that are not on disk."""
     cases: Mapping[str, Text] = {}
     """The test values files of the chart, by name: `ci/ha-values.yaml`."""
+    next_version: str = ""
+    """The version to which it was raised in memory; empty for a chart as it is."""
 
     @property
     def release(self) -> str:
@@ -195,8 +197,13 @@ def schema_notes(chart: ChartFiles) -> Iterator[str]:
 
 def own_values(source: ChartSource) -> Body:
     """The default values of the chart."""
-    content = source.files.files.get(VALUES_FILE, b"")
-    return values_in(as_text(source.files.shown + VALUES_FILE, content, "read the values of the chart"))
+    return values_of_files(source.files)
+
+
+def values_of_files(files: ChartFiles) -> Body:
+    """The default values in the files of a chart or subchart."""
+    content = files.files.get(VALUES_FILE, b"")
+    return values_in(as_text(files.shown + VALUES_FILE, content, "read the values of the chart"))
 
 
 def with_own_values(source: ChartSource, values: Body) -> ChartSource:

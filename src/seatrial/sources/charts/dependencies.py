@@ -56,14 +56,14 @@ def gathered(chart: ChartFiles) -> CompleteChart:
 
 def described(chart: ChartFiles) -> Body:
     """Chart.yaml as a mapping."""
-    body = _document(chart, CHART_FILE).body
+    body = document_of(chart, CHART_FILE).body
     return body if isinstance(body, dict) else {}
 
 
 def dependency_list(chart: ChartFiles) -> Document | None:
     """The file that lists a chart's dependencies, if any."""
     for name in (OLD_FILE, CHART_FILE):
-        if name in chart.files and listed((document := _document(chart, name)).body, "dependencies"):
+        if name in chart.files and listed((document := document_of(chart, name)).body, "dependencies"):
             return document
     return None
 
@@ -88,7 +88,8 @@ def local_dependencies(folder: str) -> list[str]:
     return list(found)
 
 
-def _document(chart: ChartFiles, name: str) -> Document:
+def document_of(chart: ChartFiles, name: str) -> Document:
+    """A file of a chart, parsed."""
     return _parsed(chart.shown + name, chart.files.get(name, b""))
 
 
@@ -183,7 +184,7 @@ def _switch(entry: Body) -> Switch:
 
 def _locked(chart: ChartFiles) -> dict[str, str]:
     """The versions in the lock file, by the names of the charts."""
-    listing = next((_document(chart, name).body for name in LOCK_FILES if name in chart.files), None)
+    listing = next((document_of(chart, name).body for name in LOCK_FILES if name in chart.files), None)
     entries = [entry for entry in listed(listing, "dependencies") if isinstance(entry, dict)]
     return {str(entry.get("name")): str(entry.get("version") or "") for entry in entries}
 

@@ -144,6 +144,7 @@ def render(
         vanished=tuple(vanished(chart, rendered.texts, values)),
         chart=chart.name,
         notes=tuple(schema_notes(chart.files)),
+        next_version=chart.next_version,
     )
 
 
