@@ -17,7 +17,7 @@ from seatrial.evidence.compare.inputs import Side, comparison, marked
 from seatrial.evidence.compare.real_engine import agreement
 from seatrial.evidence.explained import in_order_of_error
 from seatrial.evidence.obstacles import only_new, repairs_of, stopped
-from seatrial.evidence.placeholders import placeholders
+from seatrial.evidence.placeholders import uninstallable
 from seatrial.evidence.pulumi.dependencies import dependences
 from seatrial.evidence.unfollowed import unfollowed_notes
 from seatrial.evidence.unknown_images import unknown_images
@@ -40,7 +40,7 @@ from seatrial.model.options import NO_DETOUR, CheckOptions, Detour
 from seatrial.model.release import Case
 from seatrial.model.repair import Repairs
 from seatrial.model.resource import Place, Ref
-from seatrial.model.result import DEFAULT_VALUES, EngineAgreement, NotRehearsed, Played, RenderedDifference, Result
+from seatrial.model.result import EngineAgreement, NotRehearsed, Played, RenderedDifference, Result
 from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
 from seatrial.model.trial import Expected
 from seatrial.phrases.alike import one_for_each_line
@@ -168,7 +168,7 @@ def _checked(
 ) -> _Checked:
     """`onward` looks behind what stops a trial."""
     trials = list(_trials(list(plans(options, goes_on=True)), progress, begun))
-    trials, options, notes = _without_placeholders(trials, options, progress)
+    trials, options, notes = _installable(trials, options, progress)
     seen = [one for trial in trials for one in trial.seen]
     found = findings(seen, all_rules())
     continued: list[ComparedRehearsal] = []
@@ -198,28 +198,22 @@ def _checked(
     return _Checked(seen, result, dict(one.begun for one in (*usual, *(trial.played for trial in tested))))
 
 
-def _without_placeholders(
+def _installable(
     trials: list[_Trial], options: CheckOptions, progress: Callable[[str], None]
-) -> tuple[list[_Trial], CheckOptions, list[str]]:
-    """The trials without default values that are placeholders, the options of these trials, and the reasons.
-
-    `--wait` is then rehearsed with the first values of ci/. Of several inputs, nothing is left out.
-    """
-    default = [trial for trial in trials if not trial.name]
-    notes = [f"{DEFAULT_VALUES}: not rehearsed: {why}" for one in default if (why := _placeholders(one, trials))]
-    if not notes or len(notes) < len(default) or len(options.inputs) > 1:
-        return trials, options, []
-    without = replace(options, placeholders=True)
+) -> tuple[list[_Trial], CheckOptions, tuple[str, ...]]:
+    """The trials without what cannot be installed, their options, and notes. Of several inputs, nothing is left out."""
+    found = uninstallable([trial.seen[0] for trial in trials])
+    if not found or len(options.inputs) > 1:
+        return trials, options, ()
+    without = replace(options, placeholders=bool(found.notes), without_old=found.old)
     planned = list(plans(without, goes_on=True))
-    known = {(one.played.plan.engine, one.name): one for one in trials}
-    new = _trials([plan for plan in planned if (plan.engine, plan.case.name) not in known], progress)
-    kept = [known.get((plan.engine, plan.case.name)) or next(new) for plan in planned]
-    return kept, without, list(dict.fromkeys(notes))
+    known = {_deploys(trial.played.plan): trial for trial in trials}
+    new = _trials([plan for plan in planned if _deploys(plan) not in known], progress)
+    return [known.get(_deploys(plan)) or next(new) for plan in planned], without, found.notes
 
 
-def _placeholders(default: _Trial, trials: list[_Trial]) -> str:
-    engine = default.played.plan.engine
-    return placeholders(default.seen[0], [one.seen[0] for one in trials if one.played.plan.engine == engine])
+def _deploys(plan: Plan) -> tuple[object, ...]:
+    return plan.engine, plan.case.name, *(one.step.source for one in plan.steps)
 
 
 def _agreements(simulated: Iterable[_Trial], real: Iterable[_Trial]) -> Iterator[EngineAgreement]:

@@ -1,16 +1,51 @@
-"""Default values that are placeholders: the API server requires what they leave empty, and values in ci/ fill it in."""
+"""What cannot be installed, and is no fault of the newest chart: placeholders, and an old chart with new values.
+
+Placeholders are default values that leave empty what the API server requires, where values in ci/ fill it in.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from seatrial.evidence.compare.engine_differences import ComparedRehearsal
+from seatrial.model.result import DEFAULT_VALUES
 from seatrial.model.timeline import Event
 
 CI = "ci/"
 """The folder of the values that chart-testing (`ct`) installs a chart with."""
+VALUES = "-values.yaml"
 EMPTY = ("", "null")
 REQUIRED = "FieldValueRequired"
+
+
+class Uninstallable(Struct, frozen=True):
+    notes: tuple[str, ...] = ()
+    """Why the default values are placeholders; empty if they are not, with any engine."""
+    old: tuple[tuple[str, str], ...] = ()
+    """Cases of ci/ with which the old chart cannot be installed, and why."""
+
+    def __bool__(self) -> bool:
+        return bool(self.notes or self.old)
+
+
+def uninstallable(seen: Sequence[ComparedRehearsal]) -> Uninstallable:
+    """What the trials of one chart cannot install; `seen` are their rehearsals under the ordinary schedule."""
+    default = [one for one in seen if not one.case.name]
+    same = [[other for other in seen if other.rehearsal.engine == one.rehearsal.engine] for one in default]
+    why = [words for one, others in zip(default, same, strict=True) if (words := placeholders(one, others))]
+    notes = tuple(f"{DEFAULT_VALUES}: not rehearsed: {words}" for words in dict.fromkeys(why))
+    return Uninstallable(notes if len(why) == len(default) else (), tuple(dict(_refused_old(seen)).items()))
+
+
+def _refused_old(seen: Sequence[ComparedRehearsal]) -> Iterator[tuple[str, str]]:
+    """Nobody has installed the old chart with these values, so there is no such upgrade."""
+    for one in seen:
+        first, name = one.rehearsal.steps[0], one.case.name
+        upgrades = len({release.source for release in one.case.releases if release}) > 1
+        if upgrades and first.outcome != "ok" and name.startswith(CI) and name.endswith(VALUES):
+            yield name, f"{first.source} cannot be installed with these values: {' '.join(first.error.split())}"
 
 
 def placeholders(default: ComparedRehearsal, others: Sequence[ComparedRehearsal]) -> str:

@@ -87,6 +87,8 @@ class CheckOptions(Struct, frozen=True):
     """Whether real engines are compared with the simulated ones."""
     placeholders: bool = False
     """Whether default values are left out: an earlier rehearsal showed that they are placeholders."""
+    without_old: tuple[tuple[str, str], ...] = ()
+    """Cases whose values the old chart cannot be installed with, as an earlier rehearsal showed, and why."""
     instead: str = ""
     """The input to deploy instead, under the name of the input."""
     limits: Limits = Limits()

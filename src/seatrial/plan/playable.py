@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -47,7 +47,8 @@ def playable(
     unsaid: list[Attempt] = []
     cases = [one for one in cases_of(trial, engine, opened, options.values) if one.name or not options.placeholders]
     several = any(case.in_ci for case in cases) and not (opened.base or deployed)
-    for attempt in _attempts(cases, engine, opened, plan, several=several):
+    refused = dict(options.without_old)
+    for attempt in _attempts(cases, engine, opened, plan, refused, several=several):
         unsaid.append(attempt)
         failed = failed or attempt.error
         if ready is not None and (attempt.plan or attempt.fatal):
@@ -70,12 +71,19 @@ def _saying(plan: Plan, attempts: Iterable[Attempt]) -> Plan:
 
 
 def _attempts(
-    cases: list[TrialCase], engine: Engine[Any], opened: Opened, plan: Planning, *, several: bool
+    cases: list[TrialCase],
+    engine: Engine[Any],
+    opened: Opened,
+    plan: Planning,
+    refused: Mapping[str, str],
+    *,
+    several: bool,
 ) -> Iterator[Attempt]:
     """Each case, then the first one with --wait. `several`: if one cannot be rehearsed, another one may do."""
     planned: list[Attempt] = []
     for case in cases:
-        attempt = _attempt(case, opened, plan, several=several)
+        alone = _without_old(case, refused[case.name], plan) if case.name in refused else None
+        attempt = alone or _attempt(case, opened, plan, several=several)
         if attempt.error and not case.name and not several and not opened.base:
             attempt = _without_missing(case, opened, plan) or attempt
         planned += [attempt] if attempt.plan else []
@@ -95,15 +103,16 @@ def _attempt(case: TrialCase, opened: Opened, plan: Planning, *, several: bool) 
         notes = (_note(case, str(why).partition("\n")[0]),)
         return Attempt(case, notes=notes, error=why, fatal=not (several and case.is_own))
     except NotRendered as why:
-        fresh = _without_old(case, why, plan) if several and case.is_own else None
+        old = several and case.is_own and why.source != case.newest
+        fresh = _without_old(case, str(why), plan) if old else None
         return fresh or _not_rendered(case, why, opened, several=several)
 
 
-def _without_old(case: TrialCase, why: NotRendered, plan: Planning) -> Attempt | None:
-    """The newest chart alone, if only the old one does not render: nobody has installed that with these values."""
-    if case.fresh is None or why.source == case.newest:
+def _without_old(case: TrialCase, why: str, plan: Planning) -> Attempt | None:
+    """The newest chart alone, if only the old one cannot be deployed: nobody has installed that with these values."""
+    if case.fresh is None:
         return None
-    part = NotRehearsed(str(why), case.name or DEFAULT_VALUES, f"upgrade from {case.old}")
+    part = NotRehearsed(why, case.name or DEFAULT_VALUES, f"upgrade from {case.old}")
     try:
         return Attempt(replace(case, trial=case.fresh), plan(case.name, case.fresh), (part,))
     except (NotRendered, NothingToCheck):
