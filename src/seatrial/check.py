@@ -44,6 +44,7 @@ from seatrial.model.result import EngineAgreement, NotRehearsed, Played, Rendere
 from seatrial.model.timeline import ORDINARY, SCHEDULES, Rehearsal, Schedule
 from seatrial.model.trial import Expected
 from seatrial.phrases.alike import one_for_each_line
+from seatrial.phrases.step_numbers import step_numbers
 from seatrial.plan.plan import Plan
 from seatrial.plan.plans import plans, simulated_plans
 from seatrial.plan.toggles import toggled_plans
@@ -340,7 +341,7 @@ def _result(
     places = {place for finding in findings for place in finding.places}
     unfollowed = unfollowed_notes(one.rehearsal for one in seen)
     return Result(
-        played=tuple(Played(one.case.name, one.rehearsal) for one in seen),
+        played=tuple(Played(one.case.name, one.rehearsal, step_numbers(one.rehearsal)) for one in seen),
         findings=findings,
         prerequisites=tuple(prerequisites[key] for key in sorted(prerequisites)),
         not_modelled=tuple(sorted({kind for one in seen for kind in one.rehearsal.not_modelled})),

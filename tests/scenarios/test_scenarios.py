@@ -26,7 +26,7 @@ from seatrial.model.finding import Finding, Rule
 from seatrial.model.options import CheckOptions
 from seatrial.model.result import Result
 from seatrial.model.timeline import SCHEDULES, Rehearsal
-from seatrial.phrases.step_numbers import NOT_KNOWN, explained_objects, unexplained
+from seatrial.phrases.step_numbers import NOT_KNOWN, explained_objects, sentence, unexplained
 from seatrial.report import concise, timeline
 from seatrial.report.page import Page
 from seatrial.rules import all_rules
@@ -194,9 +194,9 @@ def _without_a_reason(result: Result) -> Iterator[str]:
     """Numbers of step tables that neither a finding nor a sentence explains."""
     explained = explained_objects(result.played, result.findings)
     for played in result.played:
-        for index, step in enumerate(played.rehearsal.steps):
-            numbers = unexplained(played.rehearsal, index, explained)
-            yield from (f"{step.action}: {number}" for number in numbers if number.why == NOT_KNOWN)
+        for step, numbers in zip(played.rehearsal.steps, played.numbers, strict=True):
+            unknown = (number for number in unexplained(numbers, explained) if number.why == NOT_KNOWN)
+            yield from (f"{step.action}: {sentence(number)}" for number in unknown)
 
 
 def _seen(block: Block, out: str, err: str, result: Result | None) -> str:

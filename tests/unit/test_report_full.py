@@ -98,7 +98,6 @@ helm@4.2.3, lazy and eager schedules
      waits for Deployment/default/web
   1  install  ./v1  ok (eager)   2 created
   2  upgrade  ./v2  ok           1 deleted, 1 missing
-     missing: ConfigMap/default/web-config (Helm deletes it)
 
 """
     )

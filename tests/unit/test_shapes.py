@@ -10,8 +10,8 @@ from seatrial.cluster.cluster import Cluster
 from seatrial.cluster.request import Reply, Request
 from seatrial.kinds.operators.manifests import crds
 from seatrial.kinds.operators.table import find
-from seatrial.kinds.tables.shapes import WRITTEN, fitted, misfits, schema_of, shaped, without_mark, written
-from seatrial.model.resource import Body
+from seatrial.kinds.tables.shapes import fitted, misfits, schema_of, shaped
+from seatrial.model.resource import WRITTEN, Body, without_mark, written
 
 CONTAINER = {"name": "web", "image": "web:1", "env": [{"name": "A", "value": "1"}], "ports": [{"containerPort": 80}]}
 

@@ -25,7 +25,7 @@ from seatrial.kinds.operators.manifests import crd_of
 from seatrial.kinds.operators.table import OperatorKind, is_cluster_scoped, plural_for
 from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
 from seatrial.kinds.tables.removed import REMOVED
-from seatrial.kinds.tables.shapes import shaped, without_mark
+from seatrial.kinds.tables.shapes import shaped
 from seatrial.kinds.webhooks.matching import NO_HOOKS
 from seatrial.kinds.workloads.kubelet import ANY_KEY, continue_running
 from seatrial.kinds.workloads.pod_status import ended, running, status
@@ -33,7 +33,7 @@ from seatrial.kinds.workloads.pods import is_finished, is_ready
 from seatrial.kinds.workloads.scheduler import PINNED
 from seatrial.model.refusal import GroupVersionKind, Refusal
 from seatrial.model.repair import NO_REPAIRS, Repairs
-from seatrial.model.resource import Body, Ref, dig, listed, metadata, name_of, uid_of
+from seatrial.model.resource import Body, Ref, dig, listed, metadata, name_of, uid_of, without_mark
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster

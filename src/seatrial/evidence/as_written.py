@@ -9,9 +9,8 @@ from typing import Any
 from seatrial.evidence.crds import is_alike
 from seatrial.evidence.secret_data import secret_data
 from seatrial.kinds.core.quantities import amount
-from seatrial.kinds.tables.shapes import WRITTEN
 from seatrial.model import lazy_re
-from seatrial.model.resource import Body, Path, annotations_of, dig, labels_of
+from seatrial.model.resource import WRITTEN, Body, Path, annotations_of, dig, labels_of
 
 NOT_COMPARED = ("apiVersion", "kind", "metadata", "status", "stringData")
 SET_BY_ENGINES = ("app.kubernetes.io/managed-by", "app.kubernetes.io/instance")

@@ -12,7 +12,7 @@ from seatrial.model.timeline import Event, NotFollowed, Rehearsal
 
 NAMES_MAX = 3
 OVERWRITES = ("changed", "refused")
-"""Effects of a write that depend on the value that was there before."""
+"""Effects of a write that depend on the value that was there before. A creation never does."""
 
 
 def lowered(finding: Finding, rehearsal: Rehearsal) -> Finding:
@@ -41,7 +41,7 @@ def _rests_on(finding: Finding, rehearsal: Rehearsal) -> Iterator[NotFollowed]:
     about = set(_about(finding, rehearsal))
     last = max(finding.evidence, default=len(rehearsal.timeline))
     shown = (rehearsal.timeline[index] for index in finding.evidence)
-    overwritten = {event.object for event in shown if event.effect in OVERWRITES}
+    overwritten = {event.object for event in shown if event.effect in OVERWRITES and event.verb != "create"}
     for event in rehearsal.timeline:
         if event.not_followed is None or event.step > finding.step or event.index > last:
             continue

@@ -16,7 +16,7 @@ from seatrial.model.engine import EngineId
 from seatrial.model.finding import FileEdit
 from seatrial.model.refusal import NO_FAILURE
 from seatrial.model.release import RECORD_TYPE, Case
-from seatrial.model.resource import Body, Origin, Place, Ref
+from seatrial.model.resource import Body, Origin, Place, Ref, without_mark, written
 from seatrial.model.result import Patch
 from seatrial.model.timeline import Event, Rehearsal
 
@@ -41,7 +41,7 @@ class Mask:
     def __init__(self, secrets: Iterable[Body], names: Iterable[str] = ()) -> None:
         self._pairs: set[tuple[str, str]] = set()
         for body in secrets:
-            self._pairs |= set(_pairs(body))
+            self._pairs |= {*_pairs(body), *_pairs(written(body) or {})}
         plain = {"", *names}
         known = {form for _, value in self._pairs for form in _forms(value) if not _WORD.fullmatch(form)} - plain
         longest = sorted(known, key=lambda value: (-len(value), value))[:VALUES_MAX]
@@ -128,8 +128,8 @@ def without_secrets(data: Any) -> Any:
             return value
         if not is_secret(value) and "stringData" not in value:
             return {key: visit(one) for key, one in value.items()}
-        mask = Mask([value])
-        return {key: keys_of(one, key) if key in FIELDS else mask.whole(one) for key, one in value.items()}
+        mask, body = Mask([value]), without_mark(value)
+        return {key: keys_of(one, key) if key in FIELDS else mask.whole(one) for key, one in body.items()}
 
     def keys_of(data: Any, field: str) -> Any:
         return {key: kept(one, field) for key, one in data.items()} if isinstance(data, dict) else data

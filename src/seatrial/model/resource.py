@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 Body = dict[str, Any]
@@ -13,6 +14,8 @@ Body = dict[str, Any]
 Path = tuple[str | int, ...]
 """The path of a field in a body: `("spec", "ports", 0)`."""
 Sure = Literal["exact", "near", "file"]
+WRITTEN = "seatrial.dev/written"
+"""The annotation with the object as it is written, if a value of it does not fit."""
 
 
 class Ref(Struct, frozen=True, omit_defaults=True, order=True, gc=False):
@@ -96,6 +99,20 @@ def annotations_of(body: Body) -> dict[str, str]:
 def with_metadata(body: Body, **fields: Any) -> Body:
     """The body with these metadata fields set."""
     return {**body, "metadata": {**metadata(body), **fields}}
+
+
+def written(body: Any) -> Body | None:
+    """What is written of an object with a value that does not fit; None for all others."""
+    if not isinstance(body, dict) or not (annotations := annotations_of(body)) or not isinstance(annotations, dict):
+        return None
+    raw = annotations.get(WRITTEN)
+    return msgspec.json.decode(raw, type=dict[str, Any]) if isinstance(raw, str) else None
+
+
+def without_mark(body: Body) -> Body:
+    """The object as its readers see it, without what is written."""
+    kept = {key: value for key, value in annotations_of(body).items() if key != WRITTEN}
+    return with_metadata(body, annotations=kept) if len(kept) != len(annotations_of(body)) else body
 
 
 def uid_of(body: Body) -> str:

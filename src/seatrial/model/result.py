@@ -246,11 +246,22 @@ class Explored(Struct, frozen=True):
     rehearsals: int
 
 
+class StepNumber(Struct, frozen=True):
+    """Objects that a table of steps counts under one word for one reason."""
+
+    word: str
+    """missing, recreated, left behind."""
+    objects: tuple[Ref, ...]
+    why: str
+
+
 class Played(Struct, frozen=True):
     """One rehearsal and its values case (empty for the default one)."""
 
     case: str
     rehearsal: Rehearsal
+    numbers: tuple[tuple[StepNumber, ...], ...] = ()
+    """For each step: the objects that are missing, recreated or left behind, and why."""
 
 
 class Exit(Struct, frozen=True):

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.evidence.breaches import traced
 from seatrial.evidence.history import GOING
 from seatrial.helm import argocd_hooks, hooks, records
 from seatrial.model.finding import Finding
 from seatrial.model.resource import Body, Ref, annotations_of, dig, metadata
-from seatrial.model.result import Played
+from seatrial.model.result import Played, StepNumber
 from seatrial.model.timeline import Event, Rehearsal, StepResult
 from seatrial.phrases.breaches import names
 
@@ -24,24 +24,21 @@ KEPT_CRD = "Helm does not delete CRDs of crds/"
 NOT_KNOWN = "no request of this step explains it"
 
 
-class StepNumber(Struct, frozen=True):
-    """Objects that a step table counts under one word for one reason."""
-
-    word: str
-    objects: tuple[Ref, ...]
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.word}: {names(self.objects)} ({self.why})"
+def step_numbers(rehearsal: Rehearsal) -> tuple[tuple[StepNumber, ...], ...]:
+    """For each step: the objects that are missing, recreated or left behind, and why."""
+    return tuple(tuple(_of_step(rehearsal, index)) for index in range(len(rehearsal.steps)))
 
 
-def unexplained(rehearsal: Rehearsal, index: int, explained: Collection[Ref]) -> list[StepNumber]:
-    """The numbers of a step about objects that no finding explains, each with its reason."""
-    alike: dict[tuple[str, str], list[Ref]] = {}
-    for word, ref, why in _numbers(rehearsal, index, rehearsal.steps[index]):
-        if ref not in explained:
-            alike.setdefault((word, why), []).append(ref)
-    return [StepNumber(word, tuple(refs), why) for (word, why), refs in alike.items()]
+def sentence(number: StepNumber) -> str:
+    """`left behind: Job/default/migrate (Helm does not delete hooks)`"""
+    return f"{number.word}: {names(number.objects)} ({number.why})"
+
+
+def unexplained(numbers: Iterable[StepNumber], explained: Collection[Ref]) -> Iterator[StepNumber]:
+    """The numbers about objects that no finding explains."""
+    for number in numbers:
+        if objects := tuple(ref for ref in number.objects if ref not in explained):
+            yield replace(number, objects=objects)
 
 
 def explained_objects(trial: Sequence[Played], findings: Iterable[Finding]) -> set[Ref]:
@@ -55,6 +52,13 @@ def explained_objects(trial: Sequence[Played], findings: Iterable[Finding]) -> s
         timeline = timelines.get((finding.case, finding.engines[0], finding.schedules[0]), ())
         refs.update(timeline[index].object for index in finding.evidence if index < len(timeline))
     return refs
+
+
+def _of_step(rehearsal: Rehearsal, index: int) -> Iterator[StepNumber]:
+    alike: dict[tuple[str, str], list[Ref]] = {}
+    for word, ref, why in _numbers(rehearsal, index, rehearsal.steps[index]):
+        alike.setdefault((word, why), []).append(ref)
+    return (StepNumber(word, tuple(refs), why) for (word, why), refs in alike.items())
 
 
 def _numbers(rehearsal: Rehearsal, index: int, step: StepResult) -> Iterator[tuple[str, Ref, str]]:

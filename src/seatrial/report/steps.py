@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from seatrial.model.finding import Finding
 from seatrial.model.result import NotRehearsed, Played
-from seatrial.model.timeline import Outcome, Rehearsal, StepResult
-from seatrial.phrases.step_numbers import explained_objects, unexplained
+from seatrial.model.timeline import Outcome, StepResult
+from seatrial.phrases.step_numbers import explained_objects, sentence, unexplained
 from seatrial.report.page import Line, Page, Piece, Role, line, lines_of, quoted
 from seatrial.report.wording import listed
 
@@ -74,7 +74,7 @@ def steps_table(
         for row in table.rows:
             names = f"{row.action:<{action}}  {row.source:<{source}}" if source else f"{row.action:<{action}}"
             yield from _row(row, f"  {row.number}  {names}  ", outcome, page)
-            new = [sentence for sentence in row.why if page.verbose or sentence not in said]
+            new = [why for why in row.why if page.verbose or why not in said]
             said.update(new)
             yield from (line(text) for why in new for text in quoted(why, page, first="     ", rest="       "))
         yield from (line(Piece(f"     {step}: not rehearsed", "doubt")) for step in table.left_out if step)
@@ -120,7 +120,7 @@ def _well(tables: Iterable[StepsTable]) -> Iterator[Line]:
     cases: dict[tuple[str, tuple[str, ...], frozenset[str]], list[StepsTable]] = {}
     for table in tables:
         actions = frozenset(row.action for row in table.rows)
-        if all(case.startswith("--") for case in table.cases):
+        if all(case.partition(" (")[2].startswith("--") or case.startswith("--") for case in table.cases):
             alike = (known for *about, known in cases if about == [table.engine, table.left_out] and actions <= known)
             actions = next(alike, actions)
         cases.setdefault((table.engine, table.left_out, actions), []).append(table)
@@ -189,15 +189,15 @@ def _trial_of(played: Played) -> tuple[str, str, tuple[tuple[str, str, str], ...
 
 def _rows(trial: Sequence[Played], findings: Sequence[Finding]) -> Iterator[Row]:
     explained = explained_objects(trial, findings)
-    rehearsals = [one.rehearsal for one in trial]
-    for index in range(max((len(rehearsal.steps) for rehearsal in rehearsals), default=0)):
-        alike: dict[Row, list[Rehearsal]] = {}
-        for rehearsal in rehearsals:
-            if index < len(rehearsal.steps):
-                alike.setdefault(_as_row(index, rehearsal.steps[index]), []).append(rehearsal)
+    for index in range(max((len(one.rehearsal.steps) for one in trial), default=0)):
+        alike: dict[Row, list[Played]] = {}
+        for played in trial:
+            if index < len(played.rehearsal.steps):
+                alike.setdefault(_as_row(index, played.rehearsal.steps[index]), []).append(played)
         for row, shown_by in alike.items():
-            why = tuple(map(str, unexplained(shown_by[0], index, explained)))
-            schedule = listed([one.schedule for one in shown_by]) if len(alike) > 1 else ""
+            numbers = shown_by[0].numbers[index] if shown_by[0].numbers else ()
+            why = tuple(map(sentence, unexplained(numbers, explained)))
+            schedule = listed([one.rehearsal.schedule for one in shown_by]) if len(alike) > 1 else ""
             yield replace(row, why=why, schedule=schedule)
 
 

@@ -32,8 +32,7 @@ from seatrial.cluster.watch import in_version
 from seatrial.kinds import World
 from seatrial.kinds.core.objectmeta import is_terminating
 from seatrial.kinds.tables.catalogue import ServedKind
-from seatrial.kinds.tables.shapes import written
-from seatrial.model.resource import Body, Ref, dig, metadata, name_of
+from seatrial.model.resource import Body, Ref, dig, metadata, name_of, written
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster

@@ -14,7 +14,6 @@ from seatrial.engines.argocd.app import App, Filter, Settings
 from seatrial.engines.argocd.projects import IN_CLUSTER, refusal
 from seatrial.engines.script import DescribedObject
 from seatrial.helm.argocd_hooks import TRACKING_ID
-from seatrial.kinds.tables.shapes import written
 from seatrial.model.refusal import NO_FAILURE, Failure, Fault
 from seatrial.model.resource import (
     Body,
@@ -26,6 +25,7 @@ from seatrial.model.resource import (
     metadata,
     name_of,
     ref_of,
+    written,
 )
 from seatrial.model.timeline import ApplicationCondition
 

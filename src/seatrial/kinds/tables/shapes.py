@@ -13,10 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from seatrial.kinds.tables.go_types import GoField, fields_of, kinds_in
-from seatrial.model.resource import Body, Path, annotations_of, group_of, with_metadata
+from seatrial.model.resource import WRITTEN, Body, Path, annotations_of, group_of, with_metadata, written
 
-WRITTEN = "seatrial.dev/written"
-"""The annotation with the object as it is written, if a value of it does not fit."""
 NAMES: dict[type, str] = {
     str: "a string",
     bool: "a boolean",
@@ -83,20 +81,6 @@ def fitted(value: Any, struct: str) -> tuple[Body, list[Misfit]]:
     """What fits a struct of the tables, and the values that do not."""
     faults = _Faults([])
     return _fitted(value, _shape(f"={struct}"), (), faults) or {}, faults.found
-
-
-def written(body: Any) -> Body | None:
-    """What is written of an object with a value that does not fit; None for all others."""
-    if not isinstance(body, dict) or not (annotations := annotations_of(body)) or not isinstance(annotations, dict):
-        return None
-    raw = annotations.get(WRITTEN)
-    return msgspec.json.decode(raw, type=dict[str, Any]) if isinstance(raw, str) else None
-
-
-def without_mark(body: Body) -> Body:
-    """The object as its readers see it, without what is written."""
-    kept = {key: value for key, value in annotations_of(body).items() if key != WRITTEN}
-    return with_metadata(body, annotations=kept) if len(kept) != len(annotations_of(body)) else body
 
 
 def schema_of(group: str, kind: str) -> Body:
