@@ -10,11 +10,11 @@ import msgspec
 from seatrial.cluster.refusal import Refused, gone
 from seatrial.cluster.request import Request
 from seatrial.cluster.store import KindKey, Store, StoreChange
-from seatrial.cluster.validation.gotext import quoted
 from seatrial.cluster.verbs.fieldselector import field_test, named
 from seatrial.cluster.verbs.labelselector import label_test
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model.resource import Body, Ref
+from seatrial.text.gotext import quoted
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.json import Encoder
 
 from seatrial.cluster.fields.shape import ITEMS, Shape
-from seatrial.cluster.validation.gotext import plain, quoted
+from seatrial.text.gotext import plain, quoted
 
 Fields = dict[str, Any]
 

@@ -27,10 +27,10 @@ from seatrial.cluster.fields.merging import changes, merged, pruned
 from seatrial.cluster.fields.shape import Shape, shape_of
 from seatrial.cluster.fields.typed import UNDECLARED, in_words, misfits
 from seatrial.cluster.refusal import Refused, bad_request
-from seatrial.cluster.validation.gotext import quoted
 from seatrial.cluster.verbs.nulls import without_nulls
 from seatrial.model.refusal import UNKNOWN_FIELD, FieldCause
 from seatrial.model.resource import Body, group_of, metadata, version_of
+from seatrial.text.gotext import quoted
 
 Entry = dict[str, Any]
 """One element of metadata.managedFields."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from seatrial.cluster.fields.fieldset import element, printed
 from seatrial.cluster.fields.shape import EXTRA, ITEMS, Shape
-from seatrial.cluster.validation.gotext import plain, syntax, type_name
+from seatrial.text.gotext import plain, syntax, type_name
 
 Fault = tuple[str, str]
 """The path and the problem."""

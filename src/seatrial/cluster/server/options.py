@@ -10,8 +10,8 @@ from urllib.parse import parse_qs
 from seatrial.cluster.refusal import Refused, bad_request, invalid
 from seatrial.cluster.request import PatchType, Verb
 from seatrial.cluster.validation.decode import named_type, read
-from seatrial.cluster.validation.gotext import cannot_decode, quoted
 from seatrial.model.resource import Body
+from seatrial.text.gotext import cannot_decode, quoted
 
 OPTIONS: dict[Verb, str] = {
     "list": "ListOptions",

@@ -19,13 +19,13 @@ from seatrial.cluster.server import options, protobuf
 from seatrial.cluster.server.nesting import NESTING_MAX, refuse_deep, too_deep
 from seatrial.cluster.server.options import Query
 from seatrial.cluster.validation import names
-from seatrial.cluster.validation.gotext import quoted
 from seatrial.cluster.validation.pipeline import duplicate_fields
 from seatrial.kinds.core.patches import undecodable
 from seatrial.kinds.tables.catalogue import SUBRESOURCES, ServedKind
 from seatrial.model.resource import Body
 from seatrial.text import yamlnode
 from seatrial.text.gojson import syntax_error
+from seatrial.text.gotext import quoted
 
 BODY_MAX = 3 * 1024 * 1024
 """The API server's limit on a request body."""

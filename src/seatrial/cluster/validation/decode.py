@@ -15,11 +15,11 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from seatrial.cluster.discovery.schema import definition_name, definitions
-from seatrial.cluster.validation.gotext import plain
 from seatrial.kinds.core.quantities import quantity_fault
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model import lazy_re
 from seatrial.model.resource import Body
+from seatrial.text.gotext import plain
 
 Form = Literal[
     "struct",

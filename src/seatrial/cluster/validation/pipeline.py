@@ -30,11 +30,11 @@ from seatrial.cluster.validation import (
 from seatrial.cluster.validation.causes import in_words_of, is_refused
 from seatrial.cluster.validation.custom import custom_problems
 from seatrial.cluster.validation.decode import Reading, go_type, read
-from seatrial.cluster.validation.gotext import plain, quoted
 from seatrial.cluster.validation.objectmeta import metadata_problems
 from seatrial.cluster.validation.structural import read_custom
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model.resource import Body, metadata, name_of
+from seatrial.text.gotext import plain, quoted
 
 NEWEST = 34
 """The default minor of error texts: the one they were recorded from."""

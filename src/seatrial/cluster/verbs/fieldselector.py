@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from seatrial.cluster.refusal import bad_request
-from seatrial.cluster.validation.gotext import quoted
 from seatrial.cluster.verbs.labelselector import Test, everything
 from seatrial.kinds.tables.catalogue import CATALOGUE, ServedKind
 from seatrial.model import lazy_re
 from seatrial.model.resource import Body, dig
+from seatrial.text.gotext import quoted
 
 NAMES = ("metadata.name", "metadata.namespace")
 """The fields that every kind supports; most kinds support no others."""

@@ -11,9 +11,9 @@ from functools import lru_cache
 
 from seatrial.cluster.refusal import Refused, bad_request
 from seatrial.cluster.validation import names
-from seatrial.cluster.validation.gotext import quoted
 from seatrial.model import lazy_re
 from seatrial.model.resource import Body
+from seatrial.text.gotext import quoted
 
 Test = Callable[[Body], bool]
 Labels = dict[str, str]

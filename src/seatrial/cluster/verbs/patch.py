@@ -13,10 +13,10 @@ import msgspec
 
 from seatrial.cluster.refusal import Refused, bad_request, too_large
 from seatrial.cluster.server.nesting import refuse_deep
-from seatrial.cluster.validation.gotext import cannot_decode
 from seatrial.cluster.verbs.strategic import strategic_patch
 from seatrial.model import lazy_re
 from seatrial.model.resource import Body
+from seatrial.text.gotext import cannot_decode
 
 __all__ = ["json_patch", "merge_patch", "strategic_patch"]
 

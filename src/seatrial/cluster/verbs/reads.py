@@ -10,7 +10,6 @@ import msgspec
 from seatrial.cluster.events import as_events
 from seatrial.cluster.refusal import Refused, bad_request, gone, not_found
 from seatrial.cluster.request import Reply, Request
-from seatrial.cluster.validation.gotext import quoted
 from seatrial.cluster.verbs import conversion
 from seatrial.cluster.verbs.fieldselector import field_test
 from seatrial.cluster.verbs.labelselector import label_test
@@ -18,6 +17,7 @@ from seatrial.cluster.verbs.scale import paths_of, refuse_without_replicas, scal
 from seatrial.cluster.watch import in_version
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model.resource import Body, Ref
+from seatrial.text.gotext import quoted
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster

@@ -9,9 +9,9 @@ import msgspec
 
 from seatrial.cluster.refusal import already_exists, bad_request, invalid
 from seatrial.cluster.request import Request
-from seatrial.cluster.validation.gotext import quoted
 from seatrial.kinds.tables.catalogue import ServedKind
 from seatrial.model.resource import Body, Ref, metadata, uid_of
+from seatrial.text.gotext import quoted
 
 if TYPE_CHECKING:
     from seatrial.cluster.cluster import Cluster

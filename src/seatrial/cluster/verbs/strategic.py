@@ -10,8 +10,8 @@ from typing import Any
 
 from seatrial.cluster.discovery.schema import Schema
 from seatrial.cluster.refusal import Refused, bad_request, unsupported_media
-from seatrial.cluster.validation.gotext import cannot_decode, plain, type_name
 from seatrial.model.resource import Body
+from seatrial.text.gotext import cannot_decode, plain, type_name
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
