@@ -28,6 +28,7 @@ from seatrial.model.resource import (
     written,
 )
 from seatrial.model.timeline import ApplicationCondition
+from seatrial.text.gotext import plain, quoted, type_name
 
 CRD = "CustomResourceDefinition"
 FAILED_TO_LOAD = "ComparisonError: Failed to load target state: "
@@ -106,17 +107,22 @@ def marked(target: DescribedObject, app: App, settings: Settings) -> Body:
 
 
 def unmarkable(app: App, settings: Settings) -> str:
-    """Why the objects of an Application cannot be tracked: `nestedNullableStringMap` in util/kube/kube.go."""
+    """Why the objects of an Application cannot be tracked: `nestedNullableStringMap` in util/kube/kube.go.
+
+    The words are those of `NestedStringMap` in apimachinery 0.36, pkg/apis/meta/v1/unstructured/helpers.go. The type
+    that it expects is `interface{}`, as written there; that of the value is `interface {}`, as Go prints it.
+    """
     method = tracking(settings)
     fields = [field for field in ("annotations", "labels") if field.removesuffix("s") in method]
     for target in app.targets:
         for field in fields if target.ref.kind != CRD else ():
-            found = metadata(written(target.body) or target.body).get(field) or {}
-            if not isinstance(found, dict):
-                return _unreadable(target, field, f"{_of_type(found)}, expected map[string]interface {{}}")
-            for key, value in found.items():
+            found = metadata(written(target.body) or target.body).get(field)
+            if not isinstance(found, dict | None):
+                return _unreadable(target, field, f"{_of_type(found)}, expected map[string]interface{{}}")
+            for key, value in (found or {}).items():
                 if not isinstance(value, str):
-                    why = f'contains non-string value in the map under key "{key}": {_of_type(value)}, expected string'
+                    under = f"contains non-string value in the map under key {quoted(key)}"
+                    why = f"{under}: {_of_type(value)}, expected string"
                     return _unreadable(target, field, why)
     return ""
 
@@ -199,9 +205,7 @@ def _claimed_as(claim: Body) -> tuple[object, str]:
 
 
 def _of_type(value: object) -> str:
-    types = {bool: "bool", int: "int64", float: "float64", type(None): "<nil>", str: "string", list: "[]interface {}"}
-    shown = str(value).lower() if isinstance(value, bool) else "<nil>" if value is None else str(value)
-    return f"{shown} is of the type {types.get(type(value), 'map[string]interface {}')}"
+    return f"{plain(value)} is of the type {type_name(value)}"
 
 
 def _unreadable(target: DescribedObject, field: str, why: str) -> str:
