@@ -86,11 +86,34 @@ def test_files_are_held_against_a_struct() -> None:
     assert fitted({"resources": {"a": {"options": "x"}}}, "pulumi.Program")[1][0].path == ("resources", "a", "options")
 
 
-def test_a_generator_inside_of_a_generator_has_an_open_schema() -> None:
+def test_a_generator_inside_of_a_nested_generator_has_an_open_schema() -> None:
     generator = schema_of("argoproj.io", "ApplicationSet")["properties"]["spec"]["properties"]["generators"]["items"]
     nested = generator["properties"]["matrix"]["properties"]["generators"]["items"]
-    assert "properties" in generator
-    assert "properties" not in nested
+    assert nested["properties"]["git"] == generator["properties"]["git"]
+    assert nested["properties"]["matrix"] == {"x-kubernetes-preserve-unknown-fields": True}
+
+
+def test_a_schema_that_refers_to_itself_is_open_below() -> None:
+    spec = schema_of("apiextensions.k8s.io", "CustomResourceDefinition")["properties"]["spec"]
+    schema = spec["properties"]["validation"]["properties"]["openAPIV3Schema"]
+    assert schema["properties"]["type"]["type"] == "string"
+    assert "properties" not in schema["properties"]["not"]
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        (_object("HelmRelease", "helm.toolkit.fluxcd.io/v2", spec={"values": "a: b"}), "spec.values is a string"),
+        (
+            _object("ApplicationSet", "argoproj.io/v1alpha1", spec={"generators": [{"list": {"elements": ["x"]}}]}),
+            "spec.generators[0].list.elements[0] is a string",
+        ),
+    ],
+)
+def test_a_crd_may_accept_a_value_that_its_controller_cannot_read(body: Body, wrong: str) -> None:
+    misfit = misfits(body)[0]
+    assert (str(misfit), misfit.is_refused) == (f"{wrong}, not a map", False)
+    assert shaped(body)["spec"] in ({}, {"generators": [{"list": {"elements": [{}]}}]})
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from seatrial.kinds.tables.go_types import GoField, fields_of, kinds_in
 from seatrial.model.resource import WRITTEN, Body, Path, annotations_of, group_of, with_metadata, written
@@ -28,7 +29,7 @@ EXPECTED = {'"': "a string", "#": "a number", ".": "a number", "?": "a boolean",
 _SCALARS = {'"': str, "?": bool, "&": str}
 _OWN = {"Quantity": (str, int, float), "IntOrString": (str, int), "Time": (str,), "MicroTime": (str,)}
 _FREE = "{%Any"
-_TYPES = {'"': "string", "#": "integer", "?": "boolean"}
+_TYPES = {'"': "string", "#": "integer", "?": "boolean", "&": "string"}
 _OPEN: Body = {"x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -39,6 +40,8 @@ class Misfit(Struct, frozen=True):
     value: Any
     expected: str
     """`a map`"""
+    is_refused: bool = True
+    """Whether the API server refuses it: some CRDs accept any value where the controller reads a map."""
 
     def __str__(self) -> str:
         field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path).removeprefix(".")
@@ -105,6 +108,8 @@ def _schema(type_: str, around: tuple[str, ...] = ()) -> Body:
             return {"type": "object", **_OPEN, "properties": fields, "nullable": True}
         case "{" | "=":
             return {"type": "object", **_OPEN, "nullable": True}
+        case "~":
+            return _OPEN
         case "%":
             return {"x-kubernetes-int-or-string": True, "nullable": True} if of == "IntOrString" else _OPEN
     return {"type": _TYPES[sign], "nullable": True}
@@ -129,6 +134,8 @@ def _struct(value: Body, shape: _Shape, path: Path, faults: _Faults) -> Body:
 def _fitted(value: Any, shape: _Shape, path: Path, faults: _Faults) -> Any:
     """The value, or the nearest one that fits; None if there is none."""
     match shape.sign, value:
+        case "~", _:
+            return _unrefused(value, shape, path, faults)
         case "=", dict():
             return _struct(value, shape, path, faults)
         case "{", dict():
@@ -146,6 +153,13 @@ def _fitted(value: Any, shape: _Shape, path: Path, faults: _Faults) -> Any:
         expected = "a string" if shape.own else EXPECTED.get(shape.sign, "a map")
         faults.found.append(Misfit(path, value, expected))
     return value if unquoted else None
+
+
+def _unrefused(value: Any, shape: _Shape, path: Path, faults: _Faults) -> Any:
+    below = _Faults([], strict=faults.strict)
+    found = _fitted(value, shape.item or shape, path, below)
+    faults.found += [replace(misfit, is_refused=False) for misfit in below.found]
+    return found
 
 
 def _each(value: Body, shape: _Shape, path: Path, faults: _Faults) -> Body:
@@ -175,7 +189,8 @@ def _items(value: list[Any], shape: _Shape, path: Path, faults: _Faults) -> list
 
 def _item(value: Any, shape: _Shape, path: Path, faults: _Faults) -> Any:
     found = _fitted(value, shape, path, faults)
-    return {"=": {}, "{": {}, "*": []}.get(shape.sign, "") if found is None and shape.sign != "%" else found
+    sign = shape.item.sign if shape.sign == "~" and shape.item else shape.sign
+    return {"=": {}, "{": {}, "*": []}.get(sign, "") if found is None and sign != "%" else found
 
 
 @cache
@@ -206,7 +221,7 @@ def _shape(type_: str) -> _Shape:
             return _shape(of)
         case "=":
             return _Shape(sign, fields=_Fields(of))
-        case "*" | "{":
+        case "*" | "{" | "~":
             return _Shape(sign, item=_shape(of))
         case "%":
             return _Shape(sign, own=_OWN.get(of, ()))

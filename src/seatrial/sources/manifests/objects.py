@@ -51,11 +51,16 @@ def resources(found: Iterable[Found], namespace: str, scopes: dict[tuple[str, st
 
 
 def refuse_misfits(found: Iterable[Resource], groups: Container[str]) -> None:
-    """Refuse objects of an engine's own groups with a value of the wrong type: no engine ever sees such an object."""
+    """Refuse objects of an engine's own groups with a value of the wrong type: no engine acts on such an object."""
     for one in found:
         if one.ref.group in groups and (wrong := misfits(one.body)):
             place = place_of(one.place(*wrong[0].path))
-            raise CannotContinue(f"{place}: read {one.ref}: {wrong[0]}; the API server refuses it")
+            why = (
+                "the API server refuses it"
+                if wrong[0].is_refused
+                else "the CRD accepts it, but its controller cannot read it"
+            )
+            raise CannotContinue(f"{place}: read {one.ref}: {wrong[0]}; {why}")
 
 
 def _overridden(one: Found) -> tuple[tuple[str, str], ...]:

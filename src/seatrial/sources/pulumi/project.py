@@ -79,7 +79,7 @@ def read_project(path: str) -> PulumiProject:
     body = document.body if document else None
     if document is None or not isinstance(body, dict) or not body.get("name") or not body.get("runtime"):
         raise CannotContinue(f"{shown(str(found))}: read the Pulumi project: it needs a name and a runtime")
-    refuse_misfits(document, "pulumi.Program", "read the Pulumi project")
+    refuse_misfits(document, "pulumi.Project", "read the Pulumi project")
     runtime = body["runtime"]
     options = (runtime.get("options") or {}) if isinstance(runtime, dict) else {}
     stack = _stack(folder)

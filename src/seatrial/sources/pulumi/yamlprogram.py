@@ -17,6 +17,7 @@ from seatrial.model.resource import Body
 from seatrial.sources.pulumi.monitor import Monitor
 from seatrial.sources.pulumi.project import PulumiProject
 from seatrial.sources.pulumi.values import UNKNOWN
+from seatrial.sources.typed import refuse_misfits
 from seatrial.text.yamlfile import Document
 
 OPTIONS = (
@@ -44,6 +45,7 @@ def read(project: PulumiProject, monitor: Monitor) -> None:
     """Register the resources of a program, each after the resources that it refers to."""
     document = project.document
     assert document is not None
+    refuse_misfits(document, "pulumi.Program", "read the Pulumi project")
     resources = document.body.get("resources") or {}
     known = _Known(project, document, monitor)
     pending = {str(name): body or {} for name, body in resources.items()}
@@ -110,7 +112,11 @@ class _Known:
             "propertyDependencies": {key: urns for key, urns in by_property.items() if urns},
             "aliases": [self._alias(alias) for alias in _listed(options.get("aliases"))],
             "asked": [[self._types[one], self._answers[one]["name"]] for one in named],
-            "options": {**options, "deletedWith": self._urn(options.get("deletedWith"))},
+            "options": {
+                **options,
+                "deletedWith": self._urn(options.get("deletedWith")),
+                "protect": self._value(options.get("protect")) in (True, "true"),
+            },
             "file": (self._project.folder / self._project.file.rpartition("/")[2]).as_uri(),
             "line": place.line,
         }
