@@ -82,8 +82,14 @@ def given(path: Path) -> Given | None:
     for scene in scenes(text):
         files |= {block.attributes["file"]: block.body for block in scene.files}
         if scene.arguments[0] == "check" and "--cluster" not in scene.arguments:
-            return Given(path.stem, files, scene.arguments)
+            return None if _is_folder(scene.arguments[1], files) else Given(path.stem, files, scene.arguments)
     return None
+
+
+def _is_folder(name: str, files: dict[str, str]) -> bool:
+    """Whether the input is a folder of charts, each of which is checked in a process of its own."""
+    charts = [file for file in files if file.endswith("/Chart.yaml") and file.startswith(f"{name.rstrip('/')}/")]
+    return len(charts) > 1 and f"{name.rstrip('/')}/Chart.yaml" not in charts
 
 
 @contextmanager

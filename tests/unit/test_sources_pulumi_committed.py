@@ -58,12 +58,14 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_program_is_upgraded_from_a_commit(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "app", "--from", "git:v1", "--engine", "pulumi", "-v"]) == 0
-    assert capsys.readouterr().out.splitlines()[:8] == [
+    assert capsys.readouterr().out.splitlines()[:10] == [
         "pulumi@4.32, ordinary, lazy and eager schedules",
         "  1  up       git:v1  ok  2 created",
         "  2  up       app     ok  1 created, 1 deleted, 1 recreated",
+        "     recreated: ConfigMap/default/settings (Pulumi deletes it)",
         "  3  up       app     ok",
         "  4  up       git:v1  ok  1 created, 1 deleted, 1 recreated",
+        "     recreated: ConfigMap/default/settings (Pulumi deletes it)",
         "  5  destroy  app     ok  2 deleted",
         "  6  up       app     ok  2 created",
         "",

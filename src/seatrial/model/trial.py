@@ -282,6 +282,8 @@ def _revision(what: Any, place: str) -> int:
 
 def _operators(written: Any, place: str) -> Iterator[Body]:
     """`name@version`, or the whole description."""
+    if not isinstance(written or [], list):
+        raise CannotContinue(f"{place}: operators: a list, not {written!r}")
     for entry in written or ():
         if isinstance(entry, str):
             name, _, version = entry.partition("@")

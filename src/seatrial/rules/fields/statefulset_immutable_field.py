@@ -108,7 +108,7 @@ def _next_version(moment: Moment, resource: Resource, paths: list[Path]) -> Find
         moment,
         resource,
         paths,
-        f"volumeClaimTemplates of {resource.ref} have the label {labels}: upgrades to other versions fail",
+        f"volumeClaimTemplates of {resource.ref} have the label {labels}: upgrades fail",
         f"The label is {paths[0][-1]}={dig(resource.body, *paths[0])}, which changes with the next chart version. "
         "volumeClaimTemplates are immutable, including their labels.",
         in_cluster(resource.ref, ".spec.volumeClaimTemplates[*].metadata.labels"),
