@@ -77,7 +77,10 @@ class AbsentChart(Struct, frozen=True):
     """A chart that is not at hand and that an object of the input installs."""
 
     chart: str
+    """Its name; empty if it is a folder of a repository that is not at hand."""
     version: str = ""
+    repository: str = ""
+    """The address or the alias of its repository."""
     values: Body = {}
     """Those that the input gives it."""
     all_values: bool = True

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from seatrial.kinds.operators.table import OperatorEntry, operator_kinds, table
+from seatrial.kinds.operators.table import OperatorEntry, Version, number, operator_kinds, table
+from seatrial.model import lazy_re
 from seatrial.model.release import AbsentChart
 from seatrial.model.resource import Body, dig
 
-Place = Literal["crds", "templates", "start"]
+Place = Literal["crds", "hook", "templates", "start", "manifest"]
+PLACES: tuple[Place, ...] = ("crds", "hook", "templates", "start", "manifest")
+
+_EXACT = lazy_re.compile(r"v?\d+\.\d+\.\d+([-+].*)?")
 
 
 class Installation(Struct, frozen=True):
@@ -20,19 +26,34 @@ class Installation(Struct, frozen=True):
 
     operator: OperatorEntry
     chart: str
+    """For a manifest, how its path ends."""
     place: Place
-    """Where the CRDs come from: crds/ of the chart, its templates, or the operator when it starts."""
+    """Where the CRDs come from: crds/ of the chart, its hook or its templates, the starting operator, or a manifest."""
     runs: bool
     """Whether the chart also installs the operator."""
     switches: tuple[tuple[str, bool], ...]
     """Values that decide whether the CRDs come, with their defaults."""
+    versions: Version
+    """The versions of the chart that the line is for."""
+    repository: str
+    """A word in the address of the repository, for a name that other charts have as well."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether Helm installs the CRDs before the regular objects of the chart."""
+        return self.place in ("crds", "hook")
 
 
 def installation(absent: AbsentChart) -> Installation | None:
     """What a chart or file that is not at hand is known to bring; None if that is not known."""
     if absent.url:
         return _of_file(absent.url)
-    return _installations().get(absent.chart.rstrip("/").rpartition("/")[2])
+    lines = _charts().get(absent.chart.rstrip("/").rpartition("/")[2], ())
+    lines = tuple(line for line in lines if _is_from(line, absent.repository.lower()))
+    if _EXACT.fullmatch(absent.version):
+        release = number(absent.version)
+        lines = tuple(line for line in lines if line.versions.is_served(release))
+    return _common(lines) if lines else None
 
 
 def brings_crds(absent: AbsentChart) -> bool:
@@ -55,28 +76,68 @@ def is_of(absent: AbsentChart, operator: str) -> bool:
     return known is not None and known.operator.name == operator and not (own and own[0].name == operator)
 
 
+def _is_from(line: Installation, repository: str) -> bool:
+    """Bitnami builds charts of its own under the same names, and a local one can contain anything."""
+    is_other = "bitnami" in repository.replace("bitnami-labs", "") or repository.startswith("file:")
+    return line.repository in repository and not is_other
+
+
+def _common(lines: tuple[Installation, ...]) -> Installation:
+    """Lines for several versions as one: the CRDs come as early as in any, and every value can prevent them."""
+    first = next(line for place in PLACES for line in lines if line.place == place)
+    switches = dict(switch for line in lines for switch in line.switches)
+    return replace(first, switches=tuple(switches.items()), runs=all(line.runs for line in lines))
+
+
 def _of_file(url: str) -> Installation | None:
-    """What the manifest of an operator's release brings, by the repository in its address."""
+    """What the manifest of an operator's release brings, by the repository in its address and its name."""
     at = url.partition("://")[2].replace("raw.githubusercontent.com/", "github.com/")
-    named = (one for one in table().values() if at.startswith(f"{one.source.partition(',')[0]}/"))
-    operator = next(named, None)
-    if operator is None or not at.endswith((".yaml", ".yml")):
-        return None
-    return Installation(operator, "", "templates", "crd" not in at.lower(), ())
+    for operator in table().values():
+        if at.startswith(f"{operator.source.partition(',')[0]}/"):
+            files = (line for line in _lines(operator) if line.place == "manifest")
+            return next((line for line in files if fnmatchcase(at, f"*/{line.chart}")), None)
+    return None
 
 
 @cache
-def _installations() -> dict[str, Installation]:
-    return {one.chart: one for operator in table().values() for one in _of(operator)}
+def _charts() -> dict[str, tuple[Installation, ...]]:
+    found: dict[str, tuple[Installation, ...]] = {}
+    for line in (line for operator in table().values() for line in _lines(operator) if line.place != "manifest"):
+        found[line.chart] = (*found.get(line.chart, ()), line)
+    return found
 
 
-def _of(operator: OperatorEntry) -> Iterator[Installation]:
+def _lines(operator: OperatorEntry) -> Iterator[Installation]:
     for line in operator.brings:
-        chart, place, *rest = line.split()
-        switches = tuple((path, default == "true") for path, _, default in (w.partition("=") for w in rest if "=" in w))
-        where: Place = "crds" if place == "crds" else "templates" if place == "templates" else "start"
-        yield Installation(operator, chart, where, "only" not in rest, switches)
+        named, place, *rest = line.split()
+        chart, _, span = named.partition("@")
+        since, _, until = span.partition("-")
+        values = (word.partition("=") for word in rest if "=" in word)
+        yield Installation(
+            operator,
+            chart,
+            next(known for known in PLACES if known == place),
+            "only" not in rest,
+            tuple((path, default == "true") for path, _, default in values),
+            Version(chart, number(since), number(until)),
+            next((word.removeprefix("from:") for word in rest if word.startswith("from:")), ""),
+        )
 
 
 def _value(values: Body, path: str) -> object:
-    return dig(values, *path.split("."))
+    """The value at a path, None if none is given; for `a.b*`, whether no value in `a` that begins with `b` is false."""
+    if not path.endswith("*"):
+        return dig(values, *path.split("."))
+    above, _, last = path.removesuffix("*").rpartition(".")
+    group = dig(values, *above.split("."))
+    below = group.items() if isinstance(group, dict) else ()
+    flags = list(_flags(value for key, value in below if key.startswith(last)))
+    return all(flags) if flags else None
+
+
+def _flags(values: Iterable[object]) -> Iterator[bool]:
+    for value in values:
+        if isinstance(value, bool):
+            yield value
+        elif isinstance(value, dict):
+            yield from _flags(value.values())

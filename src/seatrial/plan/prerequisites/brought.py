@@ -152,18 +152,18 @@ def _brings(chart: AbsentChart, body: Body, prerequisite: Prerequisite, set_up: 
         return False
     if prerequisite.operator:
         return known.runs and _is_late(chart)
-    return brings_crds(chart) and (known.place != "crds" or _is_late(chart))
+    return brings_crds(chart) and (not known.is_first or _is_late(chart))
 
 
 def _is_late(chart: AbsentChart) -> bool:
-    """Whether something of the input can come before it; Helm installs the crds/ folders of a chart before all else."""
+    """Whether something of the input can come before it; Helm installs crds/ and pre-install hooks first."""
     return not (chart.part and chart.by is not None and chart.by.kind == CHART)
 
 
 def _brought(chart: AbsentChart, body: Body, releases: Sequence[Release]) -> Brought:
     assert chart.by is not None
     ref, known = needed.ref_in_cluster(body), installation(chart)
-    early = chart.part and known is not None and known.place == "crds" and not _is_workload(ref)
+    early = chart.part and known is not None and known.is_first and not _is_workload(ref)
     written = (release.find(chart.by) for release in releases)
     by = next((one for one in written if one is not None), None)
     origin = by.origin if by is not None else Origin("")

@@ -53,7 +53,7 @@ def _chart(words: list[str], job: Resource) -> Iterator[AbsentChart]:
             continue
         name, equals, value = word.partition("=")
         flags.setdefault(name, []).append(value if equals else next(rest, "") if name in TAKE_A_VALUE else "")
-    if len(named) != 2:
+    if len(named) != 2 or named[1].startswith((".", "/")):
         return
     given = ValueFlags(set=tuple(flags.get("--set", ())), set_string=tuple(flags.get("--set-string", ())))
     try:
@@ -61,9 +61,11 @@ def _chart(words: list[str], job: Resource) -> Iterator[AbsentChart]:
     except CannotContinue:
         return
     home = flags.get("-n") or flags.get("--namespace") or [""]
+    alias, _, chart = named[1].rpartition("/")
     yield AbsentChart(
-        named[1].rpartition("/")[2],
+        chart,
         flags.get("--version", [""])[-1],
+        flags.get("--repo", [alias])[-1],
         values,
         all_values=not flags.get("-f") and not flags.get("--values"),
         by=job.ref,

@@ -109,6 +109,7 @@ def absent_source(source: Body, by: Ref, application: Body) -> AbsentChart:
     return AbsentChart(
         str(source.get("chart") or "").rpartition("/")[2],
         str(source.get("targetRevision") or ""),
+        str(source.get("repoURL") or ""),
         merged(_inline(settings), merged_values(flags)),
         all_values=not settings.get("valueFiles") and not settings.get("fileParameters"),
         by=by,

@@ -163,9 +163,10 @@ def _read(beside: ChartFiles, folder: str) -> ChartFiles | None:
 
 def _lacking(chart: ChartFiles, entry: Body) -> LackingChart:
     name, wanted = str(entry.get("name")), str(entry.get("version") or "")
-    words = [name, wanted, f"({entry.get('repository') or 'charts/'})"]
+    repository = str(entry.get("repository") or "")
+    called = " ".join(word for word in (name, wanted, f"({repository or 'charts/'})") if word)
     version = _locked(chart).get(name) or exact(wanted)
-    return LackingChart(" ".join(word for word in words if word), name, version, _switch(entry))
+    return LackingChart(called, name, version, _switch(entry), repository=repository)
 
 
 def _inside(chart: ChartFiles, inner: ChartFiles, lacking: LackingChart) -> LackingChart:

@@ -38,6 +38,7 @@ class LackingChart(Struct, frozen=True):
     switch: Switch
     parents: tuple[tuple[Switch, Body], ...] = ()
     """The charts that it is in, outermost first: what enables each, and its own values."""
+    repository: str = ""
 
 
 def switched_off(lacking: LackingChart) -> str:
@@ -73,7 +74,8 @@ def absent_chart(lacking: LackingChart, values: Body) -> AbsentChart | None:
     if not _is_on(lacking.switch, inner, tags):
         return None
     given = inner.get(lacking.switch.key)
-    return AbsentChart(lacking.name, lacking.version, given if isinstance(given, dict) else {}, part=True)
+    inside = given if isinstance(given, dict) else {}
+    return AbsentChart(lacking.name, lacking.version, lacking.repository, inside, part=True)
 
 
 def _is_on(switch: Switch, values: Body, tags: Any) -> bool:

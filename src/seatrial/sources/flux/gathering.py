@@ -174,9 +174,11 @@ class _FluxSearch:
         named = named_chart(body, self.known)
         install = dig(body, "spec", "install") or {}
         home = str(dig(body, "spec", "targetNamespace") or metadata(body).get("namespace") or "")
+        is_folder = named.source.get("kind") in ("GitRepository", "Bucket")
         return AbsentChart(
-            named.name.rstrip("/").rpartition("/")[2],
+            "" if is_folder else named.name.rstrip("/").rpartition("/")[2],
             named.revision,
+            named.url,
             dig(body, "spec", "values") or {},
             all_values=not dig(body, "spec", "valuesFrom") and not dig(body, "spec", "chart", "spec", "valuesFiles"),
             by=ref_of(body),
