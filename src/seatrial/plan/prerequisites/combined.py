@@ -47,7 +47,7 @@ def prerequisites_of(before: Release | None, releases: list[Release], setting: S
     crds = [crd for release in releases for crd in release.crds]
     of_before = needed.crds(earlier, crds, given, deployed=True)
     skipped = [crd for release in releases for crd in release.skipped_crds]
-    of_releases = needed.crds(releases, skipped, given)
+    of_releases = needed.crds(releases, skipped, given, engine=setting.engine.name)
     served = (*given, *(body for body, _ in (*of_before, *of_releases)))
     objects = [*needed.objects(releases, served, described_in(given)), *needed.used_by_programs(releases)]
     there = _first((*of_before, *needed.namespaces(earlier, [])), given)

@@ -85,6 +85,8 @@ SERVED_TOGETHER = {
     ("image.openshift.io", "ImageStream"): ("image.openshift.io", "ImageStreamTag"),
 }
 """Kinds that are created from others: a cluster that serves the first also serves the second."""
+ENGINE_OPERATORS = {"argocd": "argo-cd"}
+"""By engine: the operator whose CRDs exist where it runs."""
 NO_KINDS: Mapping[tuple[str, str], Kind] = MappingProxyType({})
 BUILT_IN = {
     Ref("PriorityClass", "", "system-cluster-critical", "scheduling.k8s.io"),
@@ -93,19 +95,26 @@ BUILT_IN = {
 
 
 def crds(
-    releases: Iterable[Release], known: Iterable[Resource] = (), given: Iterable[Body] = (), *, deployed: bool = False
+    releases: Iterable[Release],
+    known: Iterable[Resource] = (),
+    given: Iterable[Body] = (),
+    *,
+    deployed: bool = False,
+    engine: str = "",
 ) -> list[tuple[Body, Prerequisite]]:
     """A CRD for every custom kind that is used and not defined: a `known` one, or a permissive one.
 
-    `given` are the declared objects. For `deployed` releases, CRDs that operators generate already exist. A permissive
-    CRD serves all used versions, unless a release pins the chart of its operator: then those of that version.
+    `given` are the declared objects. For `deployed` releases, CRDs that operators generate already exist, and so do
+    those of the engine's own package where OLM installs it. A permissive CRD serves all used versions, unless a release
+    pins the chart of its operator: then those of that version.
     """
     several = list(releases)
     pins = pinned_operators(several)
     resources = [r for release in several for r in (*release.resources, *release.crds)]
     defined = {_defined(r.body) for r in resources} | {_defined(body) for body in given}
     if not deployed:
-        defined |= {_defined(crd) for r in resources for crd in generated_crds.crds_of(r.body)}
+        generating = (r.body for r in resources if not _installs(r.body, ENGINE_OPERATORS.get(engine, "")))
+        defined |= {_defined(crd) for body in generating for crd in generated_crds.crds_of(body)}
         settings = [r.body for r in resources if r.ref.kind == "ConfigMap"]
         defined |= {_defined(crd) for r in resources for crd in crds_created(r.body, settings)}
         defined |= {_described_key(name) for body in given for name in _generated(body)}
@@ -123,6 +132,12 @@ def crds(
         for key in sorted({*found, *users})
         if key not in defined
     ]
+
+
+def _installs(body: Body, operator: str) -> bool:
+    """Whether OLM installs this operator for an object."""
+    package = olm.package_of(body)
+    return package is not None and package.name == operator
 
 
 def _generated(given: Body) -> Iterable[str]:
