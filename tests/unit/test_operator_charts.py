@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.kinds.operators.charts import PLACES, brings_crds, installation
+from seatrial.kinds.operators.charts import PLACES, brings_crds, installation, runs_operator
 from seatrial.kinds.operators.olm import package_of
 from seatrial.kinds.operators.table import table
 from seatrial.model.release import AbsentChart
@@ -72,6 +72,13 @@ def test_versions_that_bring_none_or_were_not_read_are_not_known(chart: str, ver
 )
 def test_values_decide(chart: str, version: str, values: Body, brings: bool) -> None:
     assert brings_crds(AbsentChart(chart, version, values=values)) is brings
+
+
+def test_a_chart_can_leave_its_operator_out() -> None:
+    assert runs_operator(AbsentChart("kube-prometheus-stack"))
+    assert not runs_operator(AbsentChart("kube-prometheus-stack", values={"prometheusOperator": {"enabled": False}}))
+    assert not runs_operator(AbsentChart("kube-prometheus-stack", all_values=False))
+    assert not runs_operator(AbsentChart("eck-operator-crds"))
 
 
 def test_crds_that_are_in_the_folder_in_some_versions_can_be_skipped() -> None:

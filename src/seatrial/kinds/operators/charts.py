@@ -31,6 +31,8 @@ class Installation(Struct, frozen=True):
     """Where the CRDs come from: crds/ of the chart, its hook or its templates, the starting operator, or a manifest."""
     runs: bool
     """Whether the chart also installs the operator."""
+    runs_if: str
+    """A value, true by default, that decides about that; empty if none does."""
     switches: tuple[tuple[str, bool], ...]
     """Values that decide whether the CRDs come, with their defaults."""
     versions: Version
@@ -67,6 +69,15 @@ def brings_crds(absent: AbsentChart) -> bool:
     on = [path for path, default in known.switches if default]
     off = [path for path, default in known.switches if not default]
     return all(given[path] is not False for path in on) and (not off or any(given[path] is True for path in off))
+
+
+def runs_operator(absent: AbsentChart) -> bool:
+    """Whether a chart is known to install its operator, with the values that are known."""
+    known = installation(absent)
+    if known is None or not known.runs:
+        return False
+    given = _value(absent.values, known.runs_if) if known.runs_if else True
+    return given is not False and (given is not None or absent.all_values)
 
 
 def is_of(absent: AbsentChart, operator: str) -> bool:
@@ -118,10 +129,15 @@ def _lines(operator: OperatorEntry) -> Iterator[Installation]:
             chart,
             next(known for known in PLACES if known == place),
             "only" not in rest,
+            _after("runs:", rest),
             tuple((path, default == "true") for path, _, default in values),
             Version(chart, number(since), number(until)),
-            next((word.removeprefix("from:") for word in rest if word.startswith("from:")), ""),
+            _after("from:", rest),
         )
+
+
+def _after(label: str, words: Iterable[str]) -> str:
+    return next((word.removeprefix(label) for word in words if word.startswith(label)), "")
 
 
 def _value(values: Body, path: str) -> object:

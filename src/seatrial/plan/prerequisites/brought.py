@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from seatrial.engines.setting import Setting
 from seatrial.graph import products_of
 from seatrial.helm import hooks
-from seatrial.kinds.operators.charts import brings_crds, installation, is_of
+from seatrial.kinds.operators.charts import brings_crds, installation, is_of, runs_operator
 from seatrial.model.release import CHART, AbsentChart, Brought, Release, Resource
 from seatrial.model.resource import Body, Origin, Ref, dig, name_of
 from seatrial.model.result import Prerequisite
@@ -151,7 +151,7 @@ def _brings(chart: AbsentChart, body: Body, prerequisite: Prerequisite, set_up: 
     if known is None or before or not is_of(chart, prerequisite.brought_by):
         return False
     if prerequisite.operator:
-        return known.runs and _is_late(chart)
+        return runs_operator(chart) and _is_late(chart)
     return brings_crds(chart) and (not known.is_first or _is_late(chart))
 
 
