@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from swapping import Given, Swapped, given, written
 
 from seatrial.check import check
-from seatrial.model.engine import EngineId
 from seatrial.model.errors import CannotContinue, NothingToCheck
 from seatrial.model.options import CheckOptions
 from seatrial.plan.plans import plans
@@ -59,7 +58,7 @@ def test_more_inputs_with_another_type_are_rehearsed(story: Given, tmp_path: Pat
             _rehearsed(swap, story, options)
             if not options.engines and "Chart.yaml" in "".join(story.files):
                 for engine in ENGINES:
-                    _rehearsed(swap, story, replace(options, engines=(EngineId(engine),)))
+                    _rehearsed(swap, story, replace(options, engines=(engine,)))
 
 
 def _chosen(story: Given, count: int) -> list[Swapped]:

@@ -129,9 +129,16 @@ def _creator(rehearsal: Rehearsal, index: int, ref: Ref) -> str:
         return "Helm does not delete hooks"
     if ref.kind == "CustomResourceDefinition" and (actor == "helm" or _uninstalls(rehearsal, index)):
         return KEPT_CRD
-    if ref.kind == "Namespace" and actor != "pulumi":
+    if ref.kind == "Namespace" and _is_created_for(rehearsal, ref, actor):
         return f"{_who(rehearsal, actor)} does not delete namespaces that it creates for a release"
     return _engine_word(rehearsal, ref, actor)
+
+
+def _is_created_for(rehearsal: Rehearsal, namespace: Ref, actor: str) -> bool:
+    """True for the namespace of a release that an engine creates. Helm needs a flag for that."""
+    if actor == "helm" and rehearsal.engine.name == "helm":
+        return any(step.namespace == namespace.name and "--create-namespace" in step.flags for step in rehearsal.steps)
+    return actor != "pulumi"
 
 
 def _uninstalls(rehearsal: Rehearsal, index: int) -> bool:
@@ -150,7 +157,7 @@ def _engine_word(rehearsal: Rehearsal, ref: Ref, actor: str) -> str:
         case "pulumi":
             return "Pulumi is told to retain it"
         case "helm":
-            return "the release that is removed does not contain it"
+            return "the manifest of the release does not contain it, as with objects of crds/"
     return NOT_KNOWN
 
 

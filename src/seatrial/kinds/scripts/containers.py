@@ -27,7 +27,7 @@ from seatrial.kinds.scripts.kubectl_gates import seen
 from seatrial.kinds.scripts.kubectl_run import kubectl
 from seatrial.kinds.scripts.probes import PROBES, called_service, probe
 from seatrial.kinds.scripts.process import Done, Journal, Run, Sending
-from seatrial.kinds.scripts.program import ContainerProgram, owner_of, target_of
+from seatrial.kinds.scripts.program import ContainerProgram, owner_of, target_of, workload_of
 from seatrial.kinds.scripts.resource_names import kind_of
 from seatrial.kinds.scripts.run_state import CommandReply, Course, OuterCommand, RunState, Unfollowed
 from seatrial.kinds.scripts.running import course
@@ -155,7 +155,7 @@ def notes(pod: Body, place: Path, world: World, gone: Gone | None, unfollowed: U
     for line, is_change in unfollowed.items():
         if (line, fails) not in told and (is_change or fails):
             told.add((line, fails))
-            owner = owner_of(pod)
+            owner = workload_of(pod)
             note = NotFollowed(line, owner, tuple(_may_change(pod, place, world, line)), fails)
             yield Emit(pod, NOT_FOLLOWED, f"{line} of its script is not followed", not_followed=note)
 

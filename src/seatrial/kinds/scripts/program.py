@@ -15,7 +15,7 @@ from seatrial.kinds.scripts.kubectl_calls import ApiRequest, CallTarget
 from seatrial.kinds.scripts.resource_names import kind_of
 from seatrial.kinds.tables.catalogue import CATALOGUE
 from seatrial.model.refusal import Refusal
-from seatrial.model.resource import Body, Ref, dig, labels_of, name_of
+from seatrial.model.resource import Body, Ref, dig, group_of, labels_of, name_of
 
 BUILT_IN = frozenset(group for group, _ in CATALOGUE)
 _WORKLOADS = frozenset(("Deployment", "StatefulSet", "DaemonSet"))
@@ -74,6 +74,18 @@ def owner_of(pod: Body) -> Ref:
     if owner is not None and owner.get("kind") == "Job":
         return Ref("Job", namespace, str(owner.get("name")), "batch")
     return Ref("Pod", namespace, name_of(pod))
+
+
+def workload_of(pod: Body) -> Ref:
+    """The Job, Deployment, StatefulSet or DaemonSet of a pod, or the pod. Names of pods change in every run."""
+    owner, namespace = controller_of(pod), namespace_of(pod)
+    if owner is None:
+        return Ref("Pod", namespace, name_of(pod))
+    kind, name, group = str(owner.get("kind")), str(owner.get("name")), group_of(str(owner.get("apiVersion")))
+    template = labels_of(pod).get("pod-template-hash")
+    if kind == "ReplicaSet" and template:
+        return Ref("Deployment", namespace, name.removesuffix(f"-{template}"), group)
+    return Ref(kind, namespace, name, group)
 
 
 def target_of(found: CallTarget, call: KubectlCall, definitions: tuple[Body, ...]) -> NamedTarget | None:
