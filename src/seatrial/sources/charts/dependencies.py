@@ -69,8 +69,13 @@ def dependency_list(chart: ChartFiles) -> Document | None:
 
 
 def dependencies_of(chart: ChartFiles) -> list[Body]:
+    """Each entry has a name, which Helm requires."""
     listing = dependency_list(chart)
-    return [entry for entry in listed(listing and listing.body, "dependencies") if isinstance(entry, dict)]
+    entries = listed(listing and listing.body, "dependencies")
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+            raise CannotContinue(f"{chart.shown}Chart.yaml: dependencies[{index}].name is not a string")
+    return entries
 
 
 def local_dependencies(folder: str) -> list[str]:
